@@ -1,0 +1,24 @@
+// Values of every dtype as f32 and back. Decoding is exact (each value is what the format defines, rounded once to
+// f32); encoding follows the rules stated at each function. Layouts: spec pages of `.model` and the public GGUF
+// formats. All functions are pure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "weft/base/dtype.h"
+#include "weft/base/export.h"
+
+namespace weft {
+
+// Decodes values.size() elements, a whole number of blocks; bytes.size() must match. Integers and f64 round to
+// the nearest f32; bool gives 0 or 1.
+WEFT_API void decode_to_f32(DType dtype, std::span<const std::byte> bytes, std::span<float> values);
+
+// Encodes to any real dtype; `values` must be whole blocks. Floats round to nearest even; integers round half to
+// even and saturate, fixed point rounds half away from zero and saturates; bool is x != 0. NaN into an integer or
+// block type is an error (QuantNaN).
+WEFT_API void encode_from_f32(DType dtype, std::span<const float> values, std::span<std::byte> bytes);
+
+}  // namespace weft
