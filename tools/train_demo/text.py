@@ -17,7 +17,7 @@ HELD_OUT = "Northanger Abbey"
 VALIDATION_STRIDE = 40  # one chapter in forty of the training novels watches over training
 
 _HEADING = re.compile(r"^\s*(chapter|volume)\s+([0-9]+|[ivxlc]+)\.?\s*$", re.I)
-_END = re.compile(r"^\s*(finis|the end)\.?\s*$", re.I)
+_END = re.compile(r"^\s*(finis|the end|a note on the text)\.?\s*$", re.I)
 
 
 def raw_books():

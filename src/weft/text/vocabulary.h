@@ -1,0 +1,38 @@
+// What a tokenizer is made of, as plain data: every file format fills one of these, Tokenizer::create reads it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace weft {
+
+enum class TokenizerType { none, byte_level_bpe, spm_bpe };
+
+// The kinds that GGUF's tokenizer.ggml.token_type counts, under the same numbers.
+enum class TokenKind : std::uint8_t { normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5, byte = 6 };
+
+struct VocabularyEntry {
+  std::int32_t id = 0;
+  std::string text;  // as stored: byte-level BPE in its mapped alphabet, SentencePiece with U+2581 for a space
+  float score = 0;
+  TokenKind kind = TokenKind::normal;
+};
+
+struct Vocabulary {
+  TokenizerType type = TokenizerType::none;
+  std::string pre;                       // byte-level BPE: gpt2, llama3, qwen2, qwen35 or none
+  std::vector<VocabularyEntry> entries;  // ascending ids, gaps allowed
+  std::vector<std::pair<std::string, std::string>> merges;  // by rank, the first merges first
+  bool has_scores = false;
+  bool byte_fallback = false;
+  bool add_bos = false;
+  bool add_eos = false;
+  bool add_space_prefix = true;  // SentencePiece: a space is put before the text
+  std::optional<std::int32_t> bos, unk, pad;
+  std::vector<std::int32_t> eos;  // any of these ends a text; the first is the one that add_eos appends
+};
+
+}  // namespace weft
