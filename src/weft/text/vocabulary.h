@@ -23,8 +23,8 @@ struct VocabularyEntry {
 
 struct Vocabulary {
   TokenizerType type = TokenizerType::none;
-  std::string pre;                       // byte-level BPE: gpt2, llama3, qwen2, qwen35 or none
-  std::vector<VocabularyEntry> entries;  // ascending ids, gaps allowed
+  std::string pre;                                          // byte-level BPE: gpt2, llama3, qwen2, qwen35 or none
+  std::vector<VocabularyEntry> entries;                     // ascending ids, gaps allowed
   std::vector<std::pair<std::string, std::string>> merges;  // by rank, the first merges first
   bool has_scores = false;
   bool byte_fallback = false;
