@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Lines per room, code and tests apart, and the change against main (or against the revision given)."""
+"""Lines per room, code and tests apart, and the change since the branch left main (or the revision given)."""
 
 import subprocess
 import sys
@@ -42,7 +42,7 @@ def main():
     candidates = sys.argv[1:] or ["main", "origin/main"]
     base = next((name for name in candidates if git("rev-parse", "--verify", "--quiet", name).returncode == 0), None)
     now = count()
-    before = count(base) if base else now
+    before = count(git("merge-base", base, "HEAD").stdout.strip()) if base else now
     if not now:
         sys.exit("size: not a git checkout, or no git")
 
