@@ -15,6 +15,7 @@ namespace {
 using text::byte_level_vocabulary;
 using text::spm_vocabulary;
 
+const std::string visible = "\xE2\x96\x81";  // U+2581
 const std::string replacement = "\xEF\xBF\xBD";
 
 struct Streamed {
@@ -94,10 +95,7 @@ TEST(StreamDecoder, AnyIdsGiveWellFormedText) {
 }
 
 TEST(StreamDecoder, OnlyTheStartOfATextDropsTheSpace) {
-  const auto tokenizer =
-      Tokenizer::create(spm_vocabulary({"\xE2\x96\x81"
-                                        "hi",
-                                        "\xE2\x96\x81", "h", "i"}));
+  const auto tokenizer = Tokenizer::create(spm_vocabulary({visible + "hi", visible, "hi", "h", "i"}));
   const std::vector<std::int32_t> hi = tokenizer->encode("hi", {.add_bos = false});
   const std::vector<std::int32_t> two = tokenizer->encode("hi hi");  // with a BOS
   ASSERT_EQ(hi.size(), 1u);
@@ -114,13 +112,9 @@ TEST(StreamDecoder, OnlyTheStartOfATextDropsTheSpace) {
 }
 
 TEST(StreamDecoder, FinishStartsAnew) {
-  const auto tokenizer =
-      Tokenizer::create(spm_vocabulary({"\xE2\x96\x81"
-                                        "hi"}));
+  const auto tokenizer = Tokenizer::create(spm_vocabulary({visible + "hi"}));
   StreamDecoder decoder(*tokenizer);
-  const std::int32_t hi = *tokenizer->find_token(
-      "\xE2\x96\x81"
-      "hi");
+  const std::int32_t hi = *tokenizer->find_token(visible + "hi");
   EXPECT_EQ(decoder.push(hi), "hi");
   EXPECT_EQ(decoder.push(hi), " hi");
   decoder.finish();

@@ -1,8 +1,6 @@
 // Small vocabularies for the tests of this room.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <cstdint>
 #include <functional>
 #include <random>
@@ -46,8 +44,11 @@ inline Vocabulary spm_vocabulary(const std::vector<std::string>& pieces, bool by
   vocabulary.entries = {
       {0, "<unk>", 0, TokenKind::unknown}, {1, "<s>", 0, TokenKind::control}, {2, "</s>", 0, TokenKind::control}};
   std::int32_t id = 3;
-  for (int byte = 0; bytes && byte < 256; ++byte)
-    vocabulary.entries.push_back({id++, fmt::format("<0x{:02X}>", byte), 0, TokenKind::byte});
+  for (std::size_t byte = 0; bytes && byte < 256; ++byte) {
+    static constexpr std::string_view digits = "0123456789ABCDEF";
+    const std::string text = {'<', '0', 'x', digits[byte / 16], digits[byte % 16], '>'};
+    vocabulary.entries.push_back({id++, text, 0, TokenKind::byte});
+  }
   float score = 0;
   for (const std::string& piece : pieces) vocabulary.entries.push_back({id++, piece, --score});
   return vocabulary;
