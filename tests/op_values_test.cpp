@@ -150,8 +150,10 @@ std::vector<Case> all_cases() {
     if (entry.path().extension() == ".txt") paths.push_back(entry.path());
   std::sort(paths.begin(), paths.end());
   std::vector<Case> cases;
-  for (const auto& path : paths)
-    for (const Case& one : CaseFile(path).cases()) cases.push_back(one);
+  for (const auto& path : paths) {
+    const CaseFile file(path);
+    cases.insert(cases.end(), file.cases().begin(), file.cases().end());
+  }
   return cases;
 }
 
