@@ -122,7 +122,8 @@ inline std::vector<std::vector<Tensor>> run_all(const Graph& graph, const Bindin
       if (outputs[port].dims() != shape.eval(sizes) || outputs[port].dtype() != node.outputs[port].type.dtype)
         throw std::runtime_error(graph.where(index) + ": the kernel's result has another type than inferred");
       if (!node.schema->view) continue;
-      const Tensor view = node.schema->view(context, port);
+      std::vector<Tensor> none(outputs.size());  // a view is asked for before anything is allocated
+      const Tensor view = node.schema->view(KernelContext(graph, index, inputs, none, state, pool), port);
       if (!view.defined()) continue;
       if (view.dims() != outputs[port].dims() || view.dtype() != outputs[port].dtype() ||
           std::memcmp(view.bytes().data(), outputs[port].bytes().data(), view.byte_size()) != 0)

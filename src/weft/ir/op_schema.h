@@ -18,6 +18,7 @@ namespace weft {
 
 class InferContext;
 class KernelContext;
+struct Node;
 
 enum class Presence : std::uint8_t { required, optional, variadic };
 
@@ -45,17 +46,26 @@ struct Effects {
   bool pure() const { return !random && !impure && slots.empty(); }
 };
 
-struct Cost {
-  Dim flops;        // additions and multiplications, each one
-  Dim read_bytes;   // beyond nothing: inputs once
-  Dim write_bytes;  // outputs once
+// The sizes of a run, which decide whether an output can be a view.
+struct RunDims {
+  std::span<const std::vector<std::int64_t>> inputs;  // empty for an absent operand
+  std::span<const std::vector<std::int64_t>> outputs;
+};
+
+// A contiguous part of an input, from an element on.
+struct ViewOf {
+  std::size_t input = 0;
+  std::int64_t first_element = 0;
 };
 
 // A transform rule: built, impossible for a stated reason, or not written yet. The completeness test counts the last.
 struct Rule {
   enum class State : std::uint8_t { not_yet, not_applicable, built };
   State state = State::not_yet;
-  std::string reason = {};
+  std::string reason;
+  // Constructors, not an aggregate: GCC 12 warns wrongly of an uninitialized string in a schema that names some rules.
+  Rule() noexcept {}
+  Rule(State s, std::string r) : state(s), reason(std::move(r)) {}
   static Rule not_applicable(std::string reason) { return {State::not_applicable, std::move(reason)}; }
 };
 
@@ -73,9 +83,9 @@ struct OpSchema {
   // Checks attributes and input types, sets the output types. Symbolic dims included.
   std::function<void(InferContext&)> infer = {};
   // Exact semantics on real tensors; inner sums in f64, each result rounded once.
-  std::function<void(KernelContext&)> reference = {};
-  // For ops that move no data: output `port` as a view of the inputs, or an undefined tensor when this case copies.
-  std::function<Tensor(const KernelContext&, std::size_t port)> view = {};
+  std::function<void(const KernelContext&)> reference = {};
+  // For ops that move no data: which input's bytes output `port` is, or nothing when these dims need a copy.
+  std::function<std::optional<ViewOf>(const Node&, const RunDims&, std::size_t port)> view = {};
   // Flops of the node; bytes follow from the types. Absent: one flop per output element.
   std::function<Dim(const InferContext&)> flops = {};
 
