@@ -91,10 +91,11 @@ double empty_value(ReduceKind kind) {
   }
 }
 
-// The extremes of the integer dtype, as store_f64 saturates them; wide ones directly.
+// The extremes of an integer dtype are what infinities saturate to.
 std::int64_t empty_integer(ReduceKind kind, DType dtype) {
   if (kind == ReduceKind::sum) return 0;
   if (kind == ReduceKind::prod) return 1;
+  if (dtype == DType::boolean) return kind == ReduceKind::max ? 0 : 1;
   Tensor extreme = Tensor::allocate(dtype, {});
   const double value[] = {empty_value(kind)};
   store_f64(extreme, value);

@@ -84,7 +84,7 @@ class CaseWriter:
 
     def _tensor(self, value):
         if not isinstance(value, Typed):
-            value = np.ascontiguousarray(value)
+            value = np.array(value, order="C")
             value = Typed(NAMES[value.dtype.name], value.shape, value.astype(value.dtype.newbyteorder("<")).tobytes())
         return f"{value.dtype} {_text(list(value.dims))} {self._store(value.raw)}"
 
