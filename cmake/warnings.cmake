@@ -1,6 +1,7 @@
 # Warnings are errors; the sanitizers are one option for every target.
 function(weft_warnings target)
-  target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wimplicit-fallthrough -Werror)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wimplicit-fallthrough -Werror
+                         -Wno-restrict) # GCC 12 warns wrongly about string concatenation (PR 105329)
 endfunction()
 
 if(WEFT_SANITIZE)

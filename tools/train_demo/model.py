@@ -43,6 +43,23 @@ class Norm(torch.autograd.Function):
         return dx, dg, None
 
 
+class Gate(torch.autograd.Function):
+    """silu(g) * u, computed in float32 (far faster than silu in bfloat16), kept as it came."""
+
+    @staticmethod
+    def forward(ctx, g, u):
+        ctx.save_for_backward(g, u)
+        return F.silu(g.to(torch.float32)).to(g.dtype).mul_(u)
+
+    @staticmethod
+    def backward(ctx, dy):
+        g, u = ctx.saved_tensors
+        f = g.float()
+        s = F.silu(f).to(g.dtype)
+        dg = torch.ops.aten.silu_backward((dy * u).float(), f).to(g.dtype)
+        return dg, s.mul_(dy)
+
+
 def drop(x, p):
     """Dropout whose mask costs one random byte per element."""
     keep = 256 - round(256 * p)
@@ -114,7 +131,7 @@ class Model(torch.nn.Module):
             o = torch.bmm(s, v).view(B, c.heads, N, c.head_dim).transpose(1, 2).reshape(B, N, -1)
             x = x + drop(F.linear(o, t["attn_output"]).to(x.dtype), p)
             h = self.half(Norm.apply(x, t["ffn_norm"], c.eps))
-            h = F.silu(F.linear(h, t["ffn_gate"])) * F.linear(h, t["ffn_up"])
+            h = Gate.apply(F.linear(h, t["ffn_gate"]), F.linear(h, t["ffn_up"]))
             x = x + drop(F.linear(h, t["ffn_down"]).to(x.dtype), p)
         x = self.half(Norm.apply(x, w["output_norm_weight"], c.eps))
         return F.linear(x, w["token_embd_weight"]).to(self.w["output_norm_weight"].dtype)

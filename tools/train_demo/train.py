@@ -34,10 +34,9 @@ def windows(stream, context, rng):
     return torch.from_numpy(stream[starts[:, None] + np.arange(context + 1)])
 
 
-def rate(step, steps, warmup, peak, floor):
-    if step < warmup:
-        return peak * (step + 1) / warmup
-    return floor + (peak - floor) * 0.5 * (1 + math.cos(math.pi * (step - warmup) / max(1, steps - warmup)))
+def rate(step, warmup, done, peak):
+    """Linear warmup, then a cosine over the part of training that is done (0 to 1), down to 2 % of the peak."""
+    return min((step + 1) / warmup, 1) * peak * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * min(done, 1))))
 
 
 @torch.no_grad()
@@ -59,7 +58,11 @@ def main():
     arg.add_argument("--seed", type=int, default=1)
     arg.add_argument("--threads", type=int, default=1)
     arg.add_argument("--epochs", type=int, default=20)
-    arg.add_argument("--batch", type=int, default=8, help="windows per step")
+    arg.add_argument("--tokens", type=int, default=4096, help="tokens per step")
+    arg.add_argument("--short", type=int, default=256, help="length of the windows in the first part of training")
+    arg.add_argument("--short-part", type=float, default=0.7, help="that part, as a fraction")
+    arg.add_argument("--minutes", type=float, default=math.inf,
+                     help="the schedule is shortened, if need be, so as to end after that many minutes")
     arg.add_argument("--rate", type=float, default=3e-3, help="peak learning rate")
     arg.add_argument("--warmup", type=int, default=150, help="steps")
     arg.add_argument("--decay", type=float, default=0.1, help="weight decay")
@@ -73,6 +76,7 @@ def main():
     cfg = model.Config(**{f.name: getattr(a, f.name) for f in dataclasses.fields(model.Config)})
     os.makedirs(a.out, exist_ok=True)
     torch.set_num_threads(a.threads)
+    torch.set_flush_denormal(True)
     torch.manual_seed(a.seed)
     rng = np.random.default_rng(a.seed)
 
@@ -94,15 +98,19 @@ def main():
                             lr=a.rate, betas=(0.9, 0.98), eps=1e-9)
     print(f"{a}\n{model.parameters(cfg)} parameters", flush=True)
 
-    best, step, start = math.inf, 0, time.time()
+    best, step, done, start = math.inf, 0, 0.0, time.time()
     for epoch in range(a.epochs):
         order = rng.permutation(len(train))
         stream = np.array(tok.stream([train[i] for i in order]))
-        steps = a.epochs * (len(stream) // cfg.context // a.batch)
+        context = a.short if done < a.short_part else cfg.context
+        steps = a.epochs * len(stream) / a.tokens
         total, n = 0.0, 0
-        for x in windows(stream, cfg.context, rng).split(a.batch):
+        for x in windows(stream, context, rng).split(a.tokens // context):
+            done = max(step / steps, (time.time() - start) / 60 / a.minutes)
+            if done >= 1:
+                break
             for g in opt.param_groups:
-                g["lr"] = rate(min(step, steps), steps, a.warmup, a.rate, a.rate * 0.02)
+                g["lr"] = rate(step, a.warmup, done, a.rate)
             loss = F.cross_entropy(net(x[:, :-1]).flatten(0, 1), x[:, 1:].flatten())
             opt.zero_grad(set_to_none=True)
             loss.backward()
@@ -115,12 +123,15 @@ def main():
                     m.lerp_(w, 1 - k)
             total, n = total + loss.item(), n + 1
             if step % 50 == 0:
-                print(f"  step {step} loss {total / n:.4f}", flush=True)
-        v = validate(mean, valid_stream, a.batch)
+                print(f"  step {step} loss {total / n:.4f} {done:.1%} {time.time() - start:.0f} s", flush=True)
+        if not n:
+            break
+        seconds = time.time() - start
+        v = validate(mean, valid_stream, a.tokens // cfg.context)
         print(f"epoch {epoch + 1} step {step} train {total / n:.4f} valid {v:.4f} nats/token "
-              f"{v * nats_to_bpb:.4f} bits/byte, {time.time() - start:.0f} s", flush=True)
+              f"{v * nats_to_bpb:.4f} bits/byte, {seconds:.0f} s", flush=True)
         state = {"config": dataclasses.asdict(cfg), "merges": merges, "arguments": vars(a), "epoch": epoch + 1,
-                 "valid_bits_per_byte": v * nats_to_bpb, "weights": mean.state_dict(), "seconds": time.time() - start}
+                 "valid_bits_per_byte": v * nats_to_bpb, "weights": mean.state_dict(), "seconds": seconds}
         names = ["last.pt"] + (["best.pt"] if v < best else [])
         best = min(best, v)
         for name in names:

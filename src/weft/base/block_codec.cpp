@@ -1,8 +1,176 @@
 #include "weft/base/block_codec.h"
 
-namespace weft {
+#include <algorithm>
+#include <limits>
 
-void decode_to_f32(DType, std::span<const std::byte>, std::span<float>) {}
-void encode_from_f32(DType, std::span<const float>, std::span<std::byte>) {}
+#include "weft/base/block_codec_kernels.h"
+#include "weft/base/fail.h"
+
+namespace weft {
+namespace {
+
+struct BlockCodec {
+  DType dtype;
+  codec::DecodeBlocks decode;
+  codec::EncodeBlocks encode;
+};
+
+constexpr BlockCodec block_codecs[] = {
+    {DType::q8_0, codec::decode_q8_0, codec::encode_q8_0},
+    {DType::q4_0, codec::decode_q4_0, codec::encode_q4_0},
+    {DType::q4_1, codec::decode_q4_1, codec::encode_q4_1},
+    {DType::q5_0, codec::decode_q5_0, codec::encode_q5_0},
+    {DType::q5_1, codec::decode_q5_1, codec::encode_q5_1},
+    {DType::q8, codec::decode_q8, codec::encode_q8},
+    {DType::q4, codec::decode_q4, codec::encode_q4},
+    {DType::ternary, codec::decode_ternary, codec::encode_ternary},
+    {DType::q2_k, codec::decode_q2_k, codec::encode_q2_k},
+    {DType::q3_k, codec::decode_q3_k, codec::encode_q3_k},
+    {DType::q4_k, codec::decode_q4_k, codec::encode_q4_k},
+    {DType::q5_k, codec::decode_q5_k, codec::encode_q5_k},
+    {DType::q6_k, codec::decode_q6_k, codec::encode_q6_k},
+};
+
+const BlockCodec& block_codec(DType dtype) {
+  for (const BlockCodec& entry : block_codecs)
+    if (entry.dtype == dtype) return entry;
+  fail(ErrorKind::dtype_mismatch, "DTypeMismatch", "", "{} has no block codec", to_string(dtype));
+}
+
+void check_sizes(DType dtype, std::size_t values, std::size_t bytes) {
+  const DTypeInfo& info = dtype_info(dtype);
+  if (values % info.block != 0)
+    fail(ErrorKind::shape_mismatch, "BlockMisaligned", "", "{} values are no whole number of {} blocks of {}", values,
+         info.name, info.block);
+  if (bytes != values / info.block * info.block_bytes)
+    fail(ErrorKind::shape_mismatch, "TensorSizeMismatch", "", "{} {} values take {} bytes, {} were given", values,
+         info.name, values / info.block * info.block_bytes, bytes);
+}
+
+template <class T, class Convert>
+void decode_plain(std::span<const std::byte> bytes, std::span<float> values, Convert convert) {
+  const auto* in = reinterpret_cast<const std::uint8_t*>(bytes.data());
+  float* out = values.data();
+  const std::size_t count = values.size();
+  for (std::size_t i = 0; i < count; ++i) out[i] = convert(codec::load<T>(in + i * sizeof(T)));
+}
+
+template <class T, class Convert>
+void encode_plain(std::span<const float> values, std::span<std::byte> bytes, Convert convert) {
+  auto* out = reinterpret_cast<std::uint8_t*>(bytes.data());
+  for (std::size_t i = 0; i < values.size(); ++i) codec::store(out + i * sizeof(T), convert(values[i]));
+}
+
+void refuse_nan(DType dtype, std::span<const float> values) {
+  const auto nan = std::find_if(values.begin(), values.end(), [](float x) { return std::isnan(x); });
+  if (nan != values.end())
+    fail(ErrorKind::invalid_argument, "QuantNaN", fmt::format("element {}", nan - values.begin()),
+         "NaN cannot be stored as {}", to_string(dtype));
+}
+
+// A value that is whole and within [-2^63, 2^64] after rounding, saturated to T without undefined conversions.
+template <class T>
+T saturated(double whole) {
+  // The limits as doubles: the lower one is exact, the upper one of a 64-bit type rounds up to its power of two.
+  constexpr double low = static_cast<double>(std::numeric_limits<T>::min());
+  constexpr double high = static_cast<double>(std::numeric_limits<T>::max());
+  if (whole <= low) return std::numeric_limits<T>::min();
+  if (whole >= high) return std::numeric_limits<T>::max();
+  return static_cast<T>(whole);
+}
+
+template <class T>
+void encode_integer(std::span<const float> values, std::span<std::byte> bytes) {
+  encode_plain<T>(values, bytes, [](float x) { return saturated<T>(std::nearbyint(static_cast<double>(x))); });
+}
+
+template <class T>
+void encode_fixed(DType dtype, std::span<const float> values, std::span<std::byte> bytes, double one,
+                  OutOfRange out_of_range) {
+  auto* out = reinterpret_cast<std::uint8_t*>(bytes.data());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double code = std::round(static_cast<double>(values[i]) * one);
+    const T stored = saturated<T>(code);
+    if (out_of_range == OutOfRange::refuse && static_cast<double>(stored) != code)
+      fail(ErrorKind::out_of_range, "QuantRange", fmt::format("element {}", i),
+           "{} is outside the range of {}, which is {} to {}", values[i], to_string(dtype),
+           static_cast<double>(std::numeric_limits<T>::min()) / one,
+           static_cast<double>(std::numeric_limits<T>::max()) / one);
+    codec::store(out + i * sizeof(T), stored);
+  }
+}
+
+void encode_blocks(DType dtype, std::span<const float> values, std::span<std::byte> bytes) {
+  const std::int64_t width = dtype_info(dtype).block;
+  const auto blocks = static_cast<std::int64_t>(values.size()) / width;
+  const std::int64_t bad =
+      block_codec(dtype).encode(values.data(), blocks, reinterpret_cast<std::uint8_t*>(bytes.data()));
+  if (bad >= 0)
+    fail(ErrorKind::out_of_range, "QuantRange", fmt::format("element {}", bad * width),
+         "the scale of this block of {} values, of magnitude up to {}, does not fit {}", width,
+         codec::max_magnitude(values.data() + bad * width, static_cast<int>(width)), to_string(dtype));
+}
+
+}  // namespace
+
+void decode_to_f32(DType dtype, std::span<const std::byte> bytes, std::span<float> values) {
+  check_sizes(dtype, values.size(), bytes.size());
+  const auto widen = [](auto x) { return static_cast<float>(x); };
+  switch (dtype) {
+    case DType::f32:
+      if (!values.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
+      return;
+    case DType::f16: return decode_plain<std::uint16_t>(bytes, values, f16_to_f32);
+    case DType::bf16: return decode_plain<std::uint16_t>(bytes, values, bf16_to_f32);
+    case DType::f64: return decode_plain<double>(bytes, values, widen);
+    case DType::i8: return decode_plain<std::int8_t>(bytes, values, widen);
+    case DType::u8: return decode_plain<std::uint8_t>(bytes, values, widen);
+    case DType::i16: return decode_plain<std::int16_t>(bytes, values, widen);
+    case DType::u16: return decode_plain<std::uint16_t>(bytes, values, widen);
+    case DType::i32: return decode_plain<std::int32_t>(bytes, values, widen);
+    case DType::u32: return decode_plain<std::uint32_t>(bytes, values, widen);
+    case DType::i64: return decode_plain<std::int64_t>(bytes, values, widen);
+    case DType::u64: return decode_plain<std::uint64_t>(bytes, values, widen);
+    case DType::boolean: return decode_plain<std::uint8_t>(bytes, values, [](auto x) { return x != 0 ? 1.f : 0.f; });
+    case DType::fx16_16:
+      return decode_plain<std::int32_t>(bytes, values, [](auto x) { return static_cast<float>(x) * 0x1p-16f; });
+    case DType::fx8_8:
+      return decode_plain<std::int16_t>(bytes, values, [](auto x) { return static_cast<float>(x) * 0x1p-8f; });
+    case DType::c64: fail(ErrorKind::dtype_mismatch, "DTypeMismatch", "", "complex values (c64) cannot be read as f32");
+    default:
+      block_codec(dtype).decode(reinterpret_cast<const std::uint8_t*>(bytes.data()),
+                                static_cast<std::int64_t>(values.size() / dtype_info(dtype).block), values.data());
+  }
+}
+
+void encode_from_f32(DType dtype, std::span<const float> values, std::span<std::byte> bytes, OutOfRange out_of_range) {
+  check_sizes(dtype, values.size(), bytes.size());
+  const DTypeClass cls = dtype_info(dtype).cls;
+  if (cls == DTypeClass::integer || cls == DTypeClass::fixed_point || cls == DTypeClass::block)
+    refuse_nan(dtype, values);
+  switch (dtype) {
+    case DType::f32:
+      if (!values.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
+      return;
+    case DType::f16: return encode_plain<std::uint16_t>(values, bytes, f32_to_f16);
+    case DType::bf16: return encode_plain<std::uint16_t>(values, bytes, f32_to_bf16);
+    case DType::f64: return encode_plain<double>(values, bytes, [](float x) { return static_cast<double>(x); });
+    case DType::i8: return encode_integer<std::int8_t>(values, bytes);
+    case DType::u8: return encode_integer<std::uint8_t>(values, bytes);
+    case DType::i16: return encode_integer<std::int16_t>(values, bytes);
+    case DType::u16: return encode_integer<std::uint16_t>(values, bytes);
+    case DType::i32: return encode_integer<std::int32_t>(values, bytes);
+    case DType::u32: return encode_integer<std::uint32_t>(values, bytes);
+    case DType::i64: return encode_integer<std::int64_t>(values, bytes);
+    case DType::u64: return encode_integer<std::uint64_t>(values, bytes);
+    case DType::boolean:
+      return encode_plain<std::uint8_t>(values, bytes, [](float x) { return static_cast<std::uint8_t>(x != 0); });
+    case DType::fx16_16: return encode_fixed<std::int32_t>(dtype, values, bytes, 65536, out_of_range);
+    case DType::fx8_8: return encode_fixed<std::int16_t>(dtype, values, bytes, 256, out_of_range);
+    case DType::c64:
+      fail(ErrorKind::dtype_mismatch, "DTypeMismatch", "", "real values cannot be stored as complex (c64)");
+    default: return encode_blocks(dtype, values, bytes);
+  }
+}
 
 }  // namespace weft

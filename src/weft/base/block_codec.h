@@ -16,9 +16,14 @@ namespace weft {
 // the nearest f32; bool gives 0 or 1.
 WEFT_API void decode_to_f32(DType dtype, std::span<const std::byte> bytes, std::span<float> values);
 
+// What happens to a value that fixed point has no code for.
+enum class OutOfRange { saturate, refuse };
+
 // Encodes to any real dtype; `values` must be whole blocks. Floats round to nearest even; integers round half to
-// even and saturate, fixed point rounds half away from zero and saturates; bool is x != 0. NaN into an integer or
-// block type is an error (QuantNaN).
-WEFT_API void encode_from_f32(DType dtype, std::span<const float> values, std::span<std::byte> bytes);
+// even and saturate, fixed point rounds half away from zero and saturates or is refused (QuantRange); bool is x != 0.
+// NaN into an integer or block type is an error (QuantNaN). A block whose scale its format cannot hold (an infinite
+// value, q8 or q4 beyond 32767/256) is QuantRange. Errors name the element's index in `where`.
+WEFT_API void encode_from_f32(DType dtype, std::span<const float> values, std::span<std::byte> bytes,
+                              OutOfRange out_of_range = OutOfRange::saturate);
 
 }  // namespace weft

@@ -20,6 +20,7 @@ std::string_view to_string(ErrorKind kind) {
     case ErrorKind::out_of_memory: return "out of memory";
     case ErrorKind::out_of_range: return "out of range";
     case ErrorKind::not_representable: return "not representable";
+    case ErrorKind::canceled: return "canceled";
   }
   return "unknown";
 }

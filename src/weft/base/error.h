@@ -26,6 +26,7 @@ enum class ErrorKind {
   out_of_memory,      // a declared limit would be exceeded, or the machine's
   out_of_range,       // an index, token id or position outside its range
   not_representable,  // a value that the target format has no room for
+  canceled,           // the caller asked to stop
 };
 
 WEFT_API std::string_view to_string(ErrorKind kind);

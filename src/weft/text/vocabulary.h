@@ -11,6 +11,8 @@ namespace weft {
 
 enum class TokenizerType { none, byte_level_bpe, spm_bpe };
 
+enum class TextNormalizer { none, nfc, nfkc };
+
 // The kinds that GGUF's tokenizer.ggml.token_type counts, under the same numbers.
 enum class TokenKind : std::uint8_t { normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5, byte = 6 };
 
@@ -23,8 +25,9 @@ struct VocabularyEntry {
 
 struct Vocabulary {
   TokenizerType type = TokenizerType::none;
-  std::string pre;                       // byte-level BPE: gpt2, llama3, qwen2, qwen35 or none
-  std::vector<VocabularyEntry> entries;  // ascending ids, gaps allowed
+  std::string pre;  // byte-level BPE: gpt2, llama3, qwen2, qwen35 or none; never empty
+  TextNormalizer normalizer = TextNormalizer::none;
+  std::vector<VocabularyEntry> entries;                     // ascending ids, gaps allowed
   std::vector<std::pair<std::string, std::string>> merges;  // by rank, the first merges first
   bool has_scores = false;
   bool byte_fallback = false;

@@ -1,0 +1,52 @@
+// Where nodes run. A backend says which nodes it takes and runs them one by one; `reference` takes every op and is the
+// arbiter of correctness. Backends are created once per executor and are used by one thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/base/export.h"
+#include "weft/ir/graph.h"
+#include "weft/ir/kernel.h"
+
+namespace weft {
+
+struct Support {
+  bool supported = true;
+  std::string reason;  // why not
+};
+
+class WEFT_API Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual std::string_view name() const = 0;
+  // A yes obliges execute() to be right; refusing later is a BackendFailure.
+  virtual Support supports(const Graph& graph, std::int32_t node) const = 0;
+  // Most bytes it may hold for inputs, weights, states and intermediates; 0: no limit.
+  virtual std::uint64_t memory_limit() const { return 0; }
+  virtual void execute(const KernelContext& context) const = 0;
+};
+
+using BackendFactory = std::function<std::unique_ptr<Backend>()>;
+
+class WEFT_API BackendRegistry {
+ public:
+  static BackendRegistry& global();  // holds `reference`
+
+  void add(std::string name, BackendFactory factory);
+  bool has(std::string_view name) const;
+  std::unique_ptr<Backend> create(std::string_view name) const;  // UnknownBackend, with the known ones
+  std::vector<std::string> names() const;
+
+ private:
+  std::vector<std::pair<std::string, BackendFactory>> factories_;
+};
+
+// The library that takes what the preferred backends refuse.
+inline constexpr std::string_view fallback_backend = "reference";
+
+}  // namespace weft

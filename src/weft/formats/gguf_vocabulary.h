@@ -1,0 +1,18 @@
+// The vocabulary that a GGUF file carries in its tokenizer.ggml.* metadata.
+#pragma once
+
+#include "weft/base/export.h"
+#include "weft/formats/gguf_file.h"
+#include "weft/text/vocabulary.h"
+
+namespace weft {
+
+// Models "llama" (SentencePiece, merged by scores) and "gpt2" (byte-level BPE); without tokenizer.ggml.model the
+// result has type none and no entries. Settings that the file leaves out get their defaults: BOS for SentencePiece,
+// for the Llama 3 pre-tokenizer and where a token "<bos>" exists; never EOS; a space in front only for SentencePiece.
+// The end-of-turn tokens of chat models end a text too, where they are control tokens of this vocabulary.
+//
+// Errors: UnsupportedTokenizer, UnsupportedPreTokenizer, BadVocab, MissingField, InvalidField, LimitExceeded.
+WEFT_API Vocabulary read_gguf_vocabulary(const GgufFile& file);
+
+}  // namespace weft

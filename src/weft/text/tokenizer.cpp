@@ -1,0 +1,226 @@
+#include "weft/text/tokenizer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "weft/base/fail.h"
+#include "weft/base/utf8.h"
+#include "weft/text/bpe.h"
+#include "weft/text/characters.h"
+#include "weft/text/normalizer.h"
+#include "weft/text/pre_tokenizer.h"
+#include "weft/text/special_matcher.h"
+#include "weft/text/stream_decoder.h"
+#include "weft/text/token_table.h"
+
+namespace weft {
+namespace {
+
+using text::StringTable;
+
+constexpr std::size_t longest_text = 0x7FFFFFFF;
+
+bool is_control_kind(TokenKind kind) { return kind == TokenKind::control || kind == TokenKind::unknown; }
+
+}  // namespace
+
+struct Tokenizer::State {
+  explicit State(const Vocabulary& vocabulary);
+
+  std::optional<std::int32_t> known(const std::optional<std::int32_t>& id) const {
+    return id && tokens.find_id(*id) != nullptr ? id : std::nullopt;
+  }
+  const text::Token& token(std::int32_t id) const;
+
+  void encode_segment(std::string_view segment, bool at_start, text::Bpe::Scratch& scratch,
+                      std::vector<std::int32_t>& ids) const;
+  void encode_piece(std::string_view piece, text::Bpe::Scratch& scratch, std::vector<std::int32_t>& ids) const;
+  void encode_character(std::string_view character, std::vector<std::int32_t>& ids) const;
+
+  TokenizerType type;
+  TextNormalizer normalizer;
+  text::TokenTable tokens;
+  std::optional<text::Bpe> bpe;                     // none for type none
+  std::optional<text::PreTokenizer> pre_tokenizer;  // byte-level only
+  text::SpecialMatcher user_defined, all_special;
+  bool byte_fallback, add_bos, add_eos, add_space_prefix;
+  std::optional<std::int32_t> bos, unk, pad;
+  std::vector<std::int32_t> eos;
+};
+
+Tokenizer::State::State(const Vocabulary& vocabulary)
+    : type(vocabulary.type),
+      normalizer(vocabulary.normalizer),
+      tokens(vocabulary),
+      user_defined(tokens.special_entries(false)),
+      all_special(tokens.special_entries(true)),
+      byte_fallback(vocabulary.byte_fallback),
+      add_bos(vocabulary.add_bos),
+      add_eos(vocabulary.add_eos),
+      add_space_prefix(vocabulary.add_space_prefix && vocabulary.type == TokenizerType::spm_bpe),
+      bos(known(vocabulary.bos)),
+      unk(known(vocabulary.unk)),
+      pad(known(vocabulary.pad)) {
+  for (const std::int32_t id : vocabulary.eos)
+    if (tokens.find_id(id) != nullptr) eos.push_back(id);
+  if (type == TokenizerType::byte_level_bpe) pre_tokenizer.emplace(vocabulary.pre);
+  if (type == TokenizerType::spm_bpe && vocabulary.merges.empty() && !vocabulary.has_scores &&
+      !vocabulary.entries.empty())
+    fail(ErrorKind::bad_file, "BadVocab", "vocabulary", "a SentencePiece vocabulary needs merges or scores");
+  if (type != TokenizerType::none) bpe.emplace(tokens, vocabulary);
+}
+
+const text::Token& Tokenizer::State::token(std::int32_t id) const {
+  const text::Token* found = tokens.find_id(id);
+  if (found == nullptr)
+    fail(ErrorKind::out_of_range, "UnknownId", "tokenizer", "the vocabulary has no token with id {}", id);
+  return *found;
+}
+
+void Tokenizer::State::encode_segment(std::string_view segment, bool at_start, text::Bpe::Scratch& scratch,
+                                      std::vector<std::int32_t>& ids) const {
+  if (segment.empty()) return;
+  std::string changed;
+  if (normalizer != TextNormalizer::none) segment = changed = text::normalize(segment, normalizer);
+  if (type == TokenizerType::spm_bpe) {
+    const bool visible = segment.find(text::spm_space) != std::string_view::npos;
+    if (visible || (add_space_prefix && at_start)) {
+      std::string spaced(add_space_prefix && at_start ? 1 : 0, ' ');
+      spaced += visible ? text::replace_all(segment, text::spm_space, " ") : std::string(segment);
+      segment = changed = std::move(spaced);
+    }
+    encode_piece(segment, scratch, ids);
+    return;
+  }
+  const bool whole_first = pre_tokenizer->whole_pieces_first();
+  pre_tokenizer->split(segment, [&](std::string_view piece) {
+    const std::uint32_t symbol = whole_first ? tokens.symbols.find(piece) : StringTable::none;
+    const std::int32_t whole = symbol == StringTable::none ? -1 : tokens.encoded_as(symbol);
+    if (whole >= 0)
+      ids.push_back(whole);
+    else
+      encode_piece(piece, scratch, ids);
+  });
+}
+
+void Tokenizer::State::encode_piece(std::string_view piece, text::Bpe::Scratch& scratch,
+                                    std::vector<std::int32_t>& ids) const {
+  if (piece.size() > longest_text)
+    fail(ErrorKind::out_of_memory, "LimitExceeded", "text", "{} bytes, the limit is {}", piece.size(), longest_text);
+  bpe->merge(piece, scratch);
+  for (std::uint32_t at = 0; at != StringTable::none; at = scratch.nodes[at].next) {
+    const text::Bpe::Node& node = scratch.nodes[at];
+    const std::int32_t id = node.symbol == StringTable::none ? -1 : tokens.encoded_as(node.symbol);
+    if (id >= 0) {
+      ids.push_back(id);
+      continue;
+    }
+    // The merges led to something that is no token: back to its characters.
+    const std::string_view symbol = piece.substr(node.begin, node.length);
+    for (std::size_t from = 0; from < symbol.size();) {
+      const std::size_t length = type == TokenizerType::byte_level_bpe ? 1 : text::character_length(symbol[from]);
+      encode_character(symbol.substr(from, length), ids);
+      from += length;
+    }
+  }
+}
+
+void Tokenizer::State::encode_character(std::string_view character, std::vector<std::int32_t>& ids) const {
+  if (const std::uint32_t symbol = tokens.symbols.find(character); symbol != StringTable::none)
+    if (const std::int32_t id = tokens.encoded_as(symbol); id >= 0) return ids.push_back(id);
+  const bool space = type == TokenizerType::spm_bpe && character == " ";
+  const std::string_view bytes = space ? text::spm_space : character;
+  const auto token_of = [&](char byte) { return tokens.byte_token(static_cast<std::uint8_t>(byte)); };
+  if (byte_fallback && std::all_of(bytes.begin(), bytes.end(), [&](char byte) { return token_of(byte) >= 0; })) {
+    for (const char byte : bytes) ids.push_back(token_of(byte));
+    return;
+  }
+  if (unk) return ids.push_back(*unk);
+  std::string hex;
+  for (const char byte : bytes) hex += fmt::format("{:02X}", static_cast<std::uint8_t>(byte));
+  fail(ErrorKind::invalid_argument, "UnencodableSymbol", "text",
+       "the vocabulary has no token for \"{}\" (bytes {}), no byte tokens for it and no unknown token",
+       type == TokenizerType::byte_level_bpe ? text::to_alphabet(bytes) : std::string(bytes), hex);
+}
+
+std::shared_ptr<const Tokenizer> Tokenizer::create(Vocabulary vocabulary) {
+  return std::shared_ptr<const Tokenizer>(new Tokenizer(vocabulary));
+}
+
+Tokenizer::Tokenizer(const Vocabulary& vocabulary) : state_(std::make_unique<State>(vocabulary)) {}
+Tokenizer::~Tokenizer() = default;
+
+std::vector<std::int32_t> Tokenizer::encode(std::string_view text, const EncodeOptions& options) const {
+  const State& s = *state_;
+  if (s.type == TokenizerType::none)
+    fail(ErrorKind::unsupported, "MissingTokenizer", "tokenizer", "this model comes without one; pass token ids");
+  if (text.size() > longest_text)
+    fail(ErrorKind::out_of_memory, "LimitExceeded", "text", "{} bytes, the limit is {}", text.size(), longest_text);
+  if (const auto bad = find_invalid_utf8(text))
+    fail(ErrorKind::invalid_argument, "InvalidUtf8", fmt::format("text@{}", *bad),
+         "byte {:#04x} at offset {} does not belong to a character; the text must be UTF-8",
+         static_cast<unsigned char>(text[*bad]), *bad);
+  const bool add_bos = options.add_bos.value_or(adds_bos());
+  const bool add_eos = options.add_eos.value_or(adds_eos());
+  if ((add_bos && !s.bos) || (add_eos && s.eos.empty()))
+    fail(ErrorKind::invalid_argument, "UnknownSpecialToken", "tokenizer", "the vocabulary has no {} token to add",
+         add_bos && !s.bos ? "BOS" : "EOS");
+
+  std::vector<std::int32_t> ids;
+  text::Bpe::Scratch scratch;
+  const text::SpecialMatcher& matcher = options.parse_special ? s.all_special : s.user_defined;
+  bool at_start = true;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto match = matcher.find(text, at);
+    const std::size_t end = match ? match->begin : text.size();
+    s.encode_segment(text.substr(at, end - at), at_start, scratch, ids);
+    if (!match) break;
+    ids.push_back(match->id);
+    // After a BOS that opens the text it still starts, just as after one that is added.
+    at_start = match->begin == 0 && match->id == s.bos;
+    at = match->end;
+  }
+  if (add_bos && (ids.empty() || ids.front() != *s.bos)) ids.insert(ids.begin(), *s.bos);
+  if (add_eos) ids.push_back(s.eos.front());
+  return ids;
+}
+
+std::string Tokenizer::decode(std::span<const std::int32_t> ids, const DecodeOptions& options) const {
+  StreamDecoder decoder(*this, options);
+  std::string text;
+  for (const std::int32_t id : ids) text += decoder.push(id);
+  return text + decoder.finish();
+}
+
+std::size_t Tokenizer::vocab_size() const { return state_->tokens.tokens().size(); }
+std::int64_t Tokenizer::id_limit() const {
+  const auto& tokens = state_->tokens.tokens();
+  return tokens.empty() ? 0 : std::int64_t{tokens.back().id} + 1;
+}
+bool Tokenizer::has_token(std::int32_t id) const { return state_->tokens.find_id(id) != nullptr; }
+std::string_view Tokenizer::token_text(std::int32_t id) const { return state_->tokens.texts[state_->token(id).text]; }
+std::string_view Tokenizer::token_bytes(std::int32_t id) const {
+  return state_->tokens.symbols[state_->token(id).piece];
+}
+std::optional<std::int32_t> Tokenizer::find_token(std::string_view stored_text) const {
+  const text::Token* found = state_->tokens.find_text(stored_text);
+  return found == nullptr ? std::nullopt : std::optional(found->id);
+}
+TokenizerType Tokenizer::type() const { return state_->type; }
+TokenKind Tokenizer::kind(std::int32_t id) const { return state_->token(id).kind; }
+bool Tokenizer::is_control(std::int32_t id) const {
+  const text::Token* found = state_->tokens.find_id(id);
+  return found != nullptr && is_control_kind(found->kind);
+}
+bool Tokenizer::is_eos(std::int32_t id) const {
+  return std::find(state_->eos.begin(), state_->eos.end(), id) != state_->eos.end();
+}
+std::optional<std::int32_t> Tokenizer::bos() const { return state_->bos; }
+std::optional<std::int32_t> Tokenizer::pad() const { return state_->pad; }
+std::optional<std::int32_t> Tokenizer::unk() const { return state_->unk; }
+std::span<const std::int32_t> Tokenizer::eos() const { return state_->eos; }
+bool Tokenizer::adds_bos() const { return state_->add_bos && state_->bos; }
+bool Tokenizer::adds_eos() const { return state_->add_eos && !state_->eos.empty(); }
+bool Tokenizer::adds_space_prefix() const { return state_->add_space_prefix; }
+
+}  // namespace weft
