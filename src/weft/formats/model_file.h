@@ -37,7 +37,7 @@ struct ModelLoadOptions {
   bool canonical_only = false;  // refuse encodings that other readers of version 2 need not know
   bool copy = false;            // read the file into memory instead of mapping it, for files that may be changed
   VerifyHashes verify = VerifyHashes::all;
-  ModelLimits limits;
+  ModelLimits limits = {};
 };
 
 struct ModelGraphSection {

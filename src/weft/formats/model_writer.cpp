@@ -119,10 +119,11 @@ ModelTensor& ModelWriter::append(std::string name, DType dtype, std::vector<std:
   if (std::any_of(tensors_.begin(), tensors_.end(), [&](const ModelTensor& tensor) { return tensor.name == name; }))
     fail(ErrorKind::invalid_argument, "DuplicateTensor", where, "the tensor is added twice");
   model_encoding_name(dtype);
+  const std::uint64_t bytes = byte_size(dtype, dims);
   ModelTensor& tensor = tensors_.emplace_back();
   tensor.name = std::move(name);
   tensor.dtype = dtype;
-  tensor.bytes = byte_size(dtype, dims);
+  tensor.bytes = bytes;
   tensor.dims = std::move(dims);
   return tensor;
 }
