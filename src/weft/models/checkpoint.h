@@ -14,18 +14,15 @@
 #include "weft/base/tensor.h"
 #include "weft/ir/graph.h"
 #include "weft/models/model_config.h"
+#include "weft/models/sampling_options.h"
 #include "weft/runtime/weight_source.h"
 #include "weft/text/vocabulary.h"
 
 namespace weft {
 
-struct SamplingOptions {
-  double temperature = 0.8;  // <= 0: greedy
-  std::int64_t top_k = 40;   // 0: all
-  double top_p = 0.95;
-  double min_p = 0.05;
-  std::uint64_t seed = 0;  // 0: from the system's entropy; the one used is reported
-};
+enum class ModelFormat { gguf, model };
+// Told by the first bytes. UnknownFormat, and what MappedFile refuses.
+WEFT_API ModelFormat model_format(const std::filesystem::path& path);
 
 struct CheckpointTensor {
   std::string name;
@@ -51,6 +48,8 @@ class WEFT_API Checkpoint : public WeightSource {
   // A view of the mapped file; GGUF's permuted Q and K rows are the one copy. Undefined when there is none.
   Tensor find(const std::string& name) const override = 0;
   virtual Vocabulary vocabulary() const = 0;
+  // Waits for checks that run beside the load (the hash of the weights). HashMismatch.
+  virtual void finish_verification() const {}
   // The graph that the file stores, or the one that weft builds for its architecture.
   virtual Graph graph() const = 0;
 

@@ -11,6 +11,7 @@
 #include "weft/base/random.h"
 #include "weft/base/thread_pool.h"
 #include "weft/base/utf8.h"
+#include "weft/models/checkpoint.h"
 #include "weft/ops/sampling.h"
 #include "weft/passes/select_rows.h"
 #include "weft/text/stop_strings.h"

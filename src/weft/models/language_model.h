@@ -18,11 +18,14 @@
 #include <vector>
 
 #include "weft/base/export.h"
-#include "weft/models/checkpoint.h"
+#include "weft/models/sampling_options.h"
 #include "weft/runtime/graph_executor.h"
 #include "weft/text/tokenizer.h"
 
 namespace weft {
+
+class Checkpoint;
+class ThreadPool;
 
 struct LanguageModelOptions {
   std::int64_t context = 0;  // most tokens of prompt and continuation; 0: the smaller of the model's and 4096

@@ -15,12 +15,6 @@ namespace {
 
 constexpr std::array architectures{"llama", "qwen2", "qwen3"};
 
-void expect_known_architecture(std::string_view name, const std::string& where) {
-  if (std::find(architectures.begin(), architectures.end(), name) != architectures.end()) return;
-  fail(ErrorKind::unsupported, "UnsupportedArchitecture", where,
-       "architecture \"{}\" is not one of those weft runs: {}", name, fmt::join(architectures, ", "));
-}
-
 // One place for what both sources leave out.
 void fill_defaults(ModelConfig& config) {
   if (config.num_key_value_heads == 0) config.num_key_value_heads = config.num_attention_heads;
@@ -30,6 +24,12 @@ void fill_defaults(ModelConfig& config) {
 }
 
 }  // namespace
+
+void expect_known_architecture(std::string_view name, const std::string& where) {
+  if (std::find(architectures.begin(), architectures.end(), name) != architectures.end()) return;
+  fail(ErrorKind::unsupported, "UnsupportedArchitecture", where,
+       "architecture \"{}\" is not one of those weft runs: {}", name, fmt::join(architectures, ", "));
+}
 
 std::vector<std::string> known_architectures() { return {architectures.begin(), architectures.end()}; }
 
@@ -134,7 +134,6 @@ ModelConfig config_from_table(const ConfigTable& table, const std::string& where
     return *value;
   };
   config.model_type = table.find_string("model_type").value_or("unknown");
-  expect_known_architecture(config.model_type, where);
   config.hidden_size = required("hidden_size");
   config.intermediate_size = required("intermediate_size");
   config.num_hidden_layers = required("num_hidden_layers");

@@ -36,9 +36,12 @@ struct ModelConfig {
 
 // The architectures that weft builds graphs for.
 WEFT_API std::vector<std::string> known_architectures();
+// UnsupportedArchitecture, with the known ones.
+void expect_known_architecture(std::string_view name, const std::string& where);
 
-// UnsupportedArchitecture (with the known ones), MissingField, InvalidField, UnsupportedRopeScaling, InvalidConfig.
+// UnsupportedArchitecture, MissingField, InvalidField, UnsupportedRopeScaling, InvalidConfig.
 ModelConfig config_from_gguf(const GgufFile& file);
+// The same but for the architecture: a file that stores its graph may be of any.
 ModelConfig config_from_table(const ConfigTable& table, const std::string& where);
 void write_config(const ModelConfig& config, ConfigTable& table);
 
