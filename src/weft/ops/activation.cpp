@@ -143,7 +143,7 @@ std::int64_t integer_activation(const std::string& kind, std::int64_t x, bool is
   return x;  // the roundings
 }
 
-void run_activation(KernelContext& context) {
+void run_activation(const KernelContext& context) {
   const std::string& kind = context.node().text("kind");
   const DType dtype = context.input(0).dtype();
   if (dtype == DType::boolean)

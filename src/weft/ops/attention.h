@@ -5,6 +5,6 @@
 
 namespace weft::ops {
 
-void run_attention(KernelContext& context);
+void run_attention(const KernelContext& context);
 
 }  // namespace weft::ops

@@ -1,26 +1,28 @@
-// The reference kernel of Attention: blocks of queries, sixteen keys or value columns side by side. How queries are
-// blocked never shows in the result: each score and each output element is one sum in ascending order.
+// The reference kernel of Attention: blocks of queries over tiles of 512 keys, each tile's softmax against its own
+// maximum, the tiles joined in order. Tiles start at fixed keys, and each score and each weighted sum of a tile is one
+// sum in ascending order, so how queries are blocked never shows in the result; scratch does not grow with the keys.
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <type_traits>
 #include <vector>
 
+#include "weft/base/block_codec.h"
 #include "weft/base/fail.h"
 #include "weft/ops/attention.h"
 #include "weft/ops/attention_layout.h"
 #include "weft/ops/element.h"
-#include "weft/ops/float_rows.h"
 #include "weft/ops/panel_dot.h"
 
 namespace weft::ops {
 namespace {
 
 constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
-constexpr std::int64_t most_rows = 32;                       // queries of a block times the heads that share their keys
-constexpr std::int64_t most_scores = std::int64_t{1} << 22;  // of a block
+constexpr std::int64_t tile_keys = 512;
+constexpr std::int64_t block_rows = 32;  // queries of a block times the heads that share their keys, as far as possible
 constexpr std::int64_t worthwhile_products = 1 << 16;
 
 // Sizes and steps, in elements, of one operand.
@@ -43,25 +45,30 @@ struct Heads {
   }
 };
 
-// Values that broadcast to [B, H, Sq, Sk].
+struct KeyRange {
+  std::int64_t begin = 0, end = 0;
+  std::int64_t size() const { return end - begin; }
+};
+
+// A mask or bias that broadcasts to [B, H, Sq, Sk].
 struct ScoreOperand {
-  std::vector<double> values;
+  const Tensor* tensor = nullptr;
   std::array<std::int64_t, 4> steps{};
 
   ScoreOperand() = default;
-  ScoreOperand(const Tensor& tensor, bool batch_first) : values(load_f64(tensor)) {
-    const auto own = strides_of(tensor.dims());
+  ScoreOperand(const Tensor& operand, bool batch_first) : tensor(&operand) {
+    const auto own = strides_of(operand.dims());
     for (std::size_t i = 0; i < own.size(); ++i)
-      if (tensor.dim(i) != 1) steps[batch_first && i == 0 ? 0 : 4 - own.size() + i] = own[i];
+      if (operand.dim(i) != 1) steps[batch_first && i == 0 ? 0 : 4 - own.size() + i] = own[i];
   }
-  bool present() const { return !values.empty(); }
-  const double* row(std::int64_t b, std::int64_t h, std::int64_t i) const {
-    return values.data() + b * steps[0] + h * steps[1] + i * steps[2];
+  void load(std::int64_t b, std::int64_t h, std::int64_t i, KeyRange keys, std::vector<double>& values) const {
+    values.resize(static_cast<std::size_t>(keys.size()));
+    const std::int64_t row = b * steps[0] + h * steps[1] + i * steps[2];
+    if (steps[3] != 0) return load_f64(*tensor, row + keys.begin, values);
+    double same = 0;
+    load_f64(*tensor, row, {&same, 1});
+    std::fill(values.begin(), values.end(), same);
   }
-};
-
-struct KeyRange {
-  std::int64_t begin = 0, end = 0;
 };
 
 struct Problem {
@@ -95,8 +102,8 @@ struct Problem {
     const std::int64_t own = k.tokens - q.tokens + i;
     KeyRange range{0, k.tokens};
     if (window) {
-      range.begin = std::max<std::int64_t>(0, own - std::min(*window, k.tokens + q.tokens) + 1);
-      range.end = std::min(k.tokens, own + std::min(*window, k.tokens + q.tokens));
+      const std::int64_t reach = std::min(*window, k.tokens + q.tokens);
+      range = {std::max<std::int64_t>(0, own - reach + 1), std::min(k.tokens, own + reach)};
     }
     if (causal) range.end = std::min(k.tokens, own + 1);
     range.end = std::max(range.end, std::int64_t{0});
@@ -105,34 +112,46 @@ struct Problem {
   }
 };
 
-// Turns the products q.k of one query into weights, in place; `weights[0]` belongs to key `first`. Returns their sum.
-double weigh(const Problem& p, std::int64_t b, std::int64_t h, std::int64_t i, KeyRange block, double* weights) {
-  const KeyRange seen = p.visible(i);
-  const double* mask = p.mask.present() ? p.mask.row(b, h, i) : nullptr;
-  const double* bias = p.bias.present() ? p.bias.row(b, h, i) : nullptr;
-  double highest = p.sink.empty() ? minus_infinity : p.sink[static_cast<std::size_t>(h)];
-  bool any = highest != minus_infinity;
-  for (std::int64_t j = block.begin; j < block.end; ++j) {
-    double& z = weights[j - block.begin];
-    if (j < seen.begin || j >= seen.end || (mask != nullptr && !(mask[j * p.mask.steps[3]] >= 0.5))) {
-      z = minus_infinity;
-      continue;
+// Stretches of a tensor as P without a copy where they are P already. The result lives until the next call.
+template <class P>
+class Stretches {
+ public:
+  explicit Stretches(const Tensor& tensor) : tensor_(tensor), info_(dtype_info(tensor.dtype())) {}
+
+  const P* at(std::int64_t element, std::int64_t count) {
+    if (tensor_.dtype() == (sizeof(P) == 4 ? DType::f32 : DType::f64))
+      return reinterpret_cast<const P*>(tensor_.bytes().data()) + element;
+    if constexpr (std::is_same_v<P, double>) {
+      if (tensor_.dtype() == DType::f32) {
+        wide_.resize(static_cast<std::size_t>(count));
+        load_f64(tensor_, element, wide_);
+        return wide_.data();
+      }
+      const float* values = decode(element, count);
+      wide_.assign(values, values + count);
+      return wide_.data();
+    } else {
+      return decode(element, count);
     }
-    z *= p.scale;
-    if (p.softcap) z = *p.softcap * std::tanh(z / *p.softcap);
-    if (bias != nullptr) z += bias[j * p.bias.steps[3]];
-    if (z > highest) highest = z;
-    any = any || z != minus_infinity;
   }
-  double sum = 0;
-  for (std::int64_t j = block.begin; j < block.end; ++j) {
-    double& w = weights[j - block.begin];
-    w = w == minus_infinity ? 0 : std::exp(w - highest);
-    sum += w;
+
+ private:
+  // Whole blocks around the stretch.
+  const float* decode(std::int64_t element, std::int64_t count) {
+    const auto block = static_cast<std::int64_t>(info_.block);
+    const std::int64_t first = element / block, last = (element + count + block - 1) / block;
+    decoded_.resize(static_cast<std::size_t>((last - first) * block));
+    const auto bytes = tensor_.bytes().subspan(static_cast<std::size_t>(first) * info_.block_bytes,
+                                               static_cast<std::size_t>(last - first) * info_.block_bytes);
+    decode_to_f32(tensor_.dtype(), bytes, decoded_);
+    return decoded_.data() + (element - first * block);
   }
-  if (!p.sink.empty() && any) sum += std::exp(p.sink[static_cast<std::size_t>(h)] - highest);
-  return sum;
-}
+
+  const Tensor& tensor_;
+  const DTypeInfo& info_;
+  std::vector<float> decoded_;
+  std::vector<double> wide_;
+};
 
 template <class P>
 bool is_finite(P value) {
@@ -141,111 +160,198 @@ bool is_finite(P value) {
   return (std::bit_cast<Bits>(value) & exponent) != exponent;
 }
 
+// A softmax so far: weights are exp(z - highest), `sum` is theirs.
+struct Softmax {
+  double highest = minus_infinity, sum = 0;
+};
+
+// How two partial results are scaled before they are added.
+struct Joint {
+  double left = 1, right = 0;
+};
+
+Joint join(Softmax& total, const Softmax& part) {
+  const double highest = std::max(total.highest, part.highest);
+  const Joint joint{std::exp(total.highest - highest), std::exp(part.highest - highest)};
+  total = {highest, total.sum * joint.left + part.sum * joint.right};
+  return joint;
+}
+
 // Queries [first, first + count) of the heads that read one key head. Scratch of one thread.
 template <class P>
 class Block {
  public:
-  Block(const KernelContext& context, const Problem& problem, const P* keys, const P* values)
-      : context_(context), p_(problem), keys_(keys), values_(values) {}
+  Block(const KernelContext& context, const Problem& problem)
+      : context_(context), p_(problem), keys_(context.input(1)), values_(context.input(2)) {}
 
   void run(std::int64_t b, std::int64_t kv_head, std::int64_t first, std::int64_t count) {
+    b_ = b, kv_head_ = kv_head, first_ = first, count_ = count;
     rows_ = p_.group() * count;
+    const auto rows = static_cast<std::size_t>(rows_);
+    load_queries();
+    totals_.assign(rows, {});
+    results_.assign(rows * static_cast<std::size_t>(p_.v.width), 0.0);
+    sums_.resize(static_cast<std::size_t>(rows_ * panel_lanes));
     // Both ends move on with the query.
-    range_ = {p_.visible(first).begin, p_.visible(first + count - 1).end};
-    range_.begin = std::min(range_.begin, range_.end);
-    const std::int64_t keys = range_.end - range_.begin;
-    load_queries(b, kv_head, first, count);
-    weights_.resize(static_cast<std::size_t>(rows_ * keys));
-    score_keys(b, kv_head);
-    totals_.resize(static_cast<std::size_t>(rows_));
-    for (std::int64_t row = 0; row < rows_; ++row)
-      totals_[static_cast<std::size_t>(row)] =
-          weigh(p_, b, kv_head * p_.group() + row / count, first + row % count, range_, weights_.data() + row * keys);
-    for (std::int64_t column = 0; column < p_.v.width; column += panel_lanes) {
-      const std::int64_t lanes = std::min(panel_lanes, p_.v.width - column);
-      sum_values(b, kv_head, column, lanes);
-      for (std::int64_t row = 0; row < rows_; ++row) {
-        double* sums = sums_.data() + row * panel_lanes;
-        const double total = totals_[static_cast<std::size_t>(row)];
-        for (std::int64_t lane = 0; lane < lanes; ++lane) sums[lane] = total == 0 ? 0 : sums[lane] / total;
-        store_row(context_.output(0), p_.y.at(b, kv_head * p_.group() + row / count, first + row % count) + column,
-                  {sums, static_cast<std::size_t>(lanes)});
-      }
-    }
+    const KeyRange all{p_.visible(first).begin, p_.visible(first + count - 1).end};
+    for (std::int64_t tile = all.begin / tile_keys * tile_keys; tile < all.end; tile += tile_keys)
+      add_tile({std::max(tile, all.begin), std::min(tile + tile_keys, all.end)});
+    for (std::int64_t row = 0; row < rows_; ++row) finish(row);
   }
 
  private:
-  void load_queries(std::int64_t b, std::int64_t kv_head, std::int64_t first, std::int64_t count) {
+  std::int64_t head(std::int64_t row) const { return kv_head_ * p_.group() + row / count_; }
+  std::int64_t query(std::int64_t row) const { return first_ + row % count_; }
+  double* result(std::int64_t row) { return results_.data() + row * p_.v.width; }
+
+  void load_queries() {
     const auto width = static_cast<std::size_t>(p_.q.width);
     queries_.resize(static_cast<std::size_t>(rows_) * width);
     for (std::int64_t row = 0; row < rows_; ++row)
-      load_row(context_.input(0), p_.q.at(b, kv_head * p_.group() + row / count, first + row % count),
+      load_f64(context_.input(0), p_.q.at(b_, head(row), query(row)),
                std::span(queries_).subspan(static_cast<std::size_t>(row) * width, width));
   }
 
-  void score_keys(std::int64_t b, std::int64_t kv_head) {
-    const std::int64_t keys = range_.end - range_.begin;
-    panel_.resize(static_cast<std::size_t>(p_.k.width * panel_lanes));
-    sums_.resize(static_cast<std::size_t>(rows_ * panel_lanes));
-    for (std::int64_t j = range_.begin; j < range_.end; j += panel_lanes) {
-      const std::int64_t lanes = std::min(panel_lanes, range_.end - j);
-      const P* rows[panel_lanes] = {};
-      for (std::int64_t lane = 0; lane < lanes; ++lane) rows[lane] = keys_ + p_.k.at(b, kv_head, j + lane);
-      pack_panel(rows, p_.k.width, panel_.data());
-      std::fill(sums_.begin(), sums_.end(), 0.0);
-      panel_dot(panel_.data(), queries_.data(), p_.q.width, rows_, p_.k.width, sums_.data());
-      for (std::int64_t row = 0; row < rows_; ++row)
-        std::copy_n(sums_.data() + row * panel_lanes, lanes, weights_.data() + row * keys + (j - range_.begin));
+  void add_tile(KeyRange keys) {
+    score(keys);
+    joints_.resize(static_cast<std::size_t>(rows_));
+    for (std::int64_t row = 0; row < rows_; ++row) {
+      const auto r = static_cast<std::size_t>(row);
+      const auto part = weigh(row, keys);
+      joints_[r] = part ? join(totals_[r], *part) : Joint{};
+    }
+    pack_values(keys);
+    for (std::int64_t column = 0; column < p_.v.width; column += panel_lanes) {
+      sum_values(keys, column);
+      const std::int64_t lanes = std::min(panel_lanes, p_.v.width - column);
+      for (std::int64_t row = 0; row < rows_; ++row) {
+        const Joint& joint = joints_[static_cast<std::size_t>(row)];
+        if (joint.left == 1 && joint.right == 0) continue;  // nothing of the tile is seen, or all of it underflows
+        double* y = result(row) + column;
+        for (std::int64_t lane = 0; lane < lanes; ++lane)
+          y[lane] = y[lane] * joint.left + sums_[static_cast<std::size_t>(row * panel_lanes + lane)] * joint.right;
+      }
     }
   }
 
-  // Weighted sums of sixteen columns of the values, over all keys of the block.
-  void sum_values(std::int64_t b, std::int64_t kv_head, std::int64_t column, std::int64_t lanes) {
-    const std::int64_t keys = range_.end - range_.begin;
-    panel_.resize(static_cast<std::size_t>(keys * panel_lanes));
-    bool finite = true;
-    for (std::int64_t j = 0; j < keys; ++j) {
-      const P* from = values_ + p_.v.at(b, kv_head, range_.begin + j) + column;
-      P* to = panel_.data() + j * panel_lanes;
+  // weights_[row][key] = q . k
+  void score(KeyRange keys) {
+    const std::int64_t width = p_.k.width;
+    weights_.resize(static_cast<std::size_t>(rows_ * keys.size()));
+    panel_.resize(static_cast<std::size_t>(width * panel_lanes));
+    copies_.resize(panel_.size());
+    for (std::int64_t j = keys.begin; j < keys.end; j += panel_lanes) {
+      const std::int64_t lanes = std::min(panel_lanes, keys.end - j);
+      const P* rows[panel_lanes] = {};
       for (std::int64_t lane = 0; lane < lanes; ++lane) {
-        to[lane] = from[lane];
-        finite &= is_finite(from[lane]);
+        P* copy = copies_.data() + lane * width;
+        std::copy_n(keys_.at(p_.k.at(b_, kv_head_, j + lane), width), width, copy);
+        rows[lane] = copy;
       }
-      std::fill(to + lanes, to + panel_lanes, P{0});
+      pack_panel(rows, width, panel_.data());
+      std::fill(sums_.begin(), sums_.end(), 0.0);
+      panel_dot(panel_.data(), queries_.data(), p_.q.width, rows_, width, sums_.data());
+      for (std::int64_t row = 0; row < rows_; ++row)
+        std::copy_n(sums_.data() + row * panel_lanes, lanes, weights_.data() + row * keys.size() + (j - keys.begin));
     }
+  }
+
+  // Turns the products of one query into weights, hidden keys into zeros. Nothing when it sees no key of the tile.
+  std::optional<Softmax> weigh(std::int64_t row, KeyRange keys) {
+    const std::span<double> z(weights_.data() + row * keys.size(), static_cast<std::size_t>(keys.size()));
+    const KeyRange seen = p_.visible(query(row));
+    if (p_.mask.tensor != nullptr) p_.mask.load(b_, head(row), query(row), keys, mask_);
+    if (p_.bias.tensor != nullptr) p_.bias.load(b_, head(row), query(row), keys, bias_);
+    Softmax part;
+    bool any = false;
+    for (std::size_t i = 0; i < z.size(); ++i) {
+      const std::int64_t j = keys.begin + static_cast<std::int64_t>(i);
+      if (j < seen.begin || j >= seen.end || (p_.mask.tensor != nullptr && !(mask_[i] >= 0.5))) {
+        z[i] = minus_infinity;
+        continue;
+      }
+      z[i] *= p_.scale;
+      if (p_.softcap) z[i] = *p_.softcap * std::tanh(z[i] / *p_.softcap);
+      if (p_.bias.tensor != nullptr) z[i] += bias_[i];
+      if (z[i] > part.highest) part.highest = z[i];
+      any = any || z[i] != minus_infinity;
+    }
+    if (!any) {
+      std::fill(z.begin(), z.end(), 0.0);
+      return std::nullopt;
+    }
+    for (double& w : z) {
+      w = w == minus_infinity ? 0 : std::exp(w - part.highest);
+      part.sum += w;
+    }
+    return part;
+  }
+
+  // Sixteen columns after the other: [column / 16][key][16].
+  void pack_values(KeyRange keys) {
+    const std::int64_t panels = (p_.v.width + panel_lanes - 1) / panel_lanes;
+    value_panels_.assign(static_cast<std::size_t>(panels * keys.size() * panel_lanes), P{0});
+    values_are_finite_ = true;
+    for (std::int64_t j = 0; j < keys.size(); ++j) {
+      const P* from = values_.at(p_.v.at(b_, kv_head_, keys.begin + j), p_.v.width);
+      for (std::int64_t d = 0; d < p_.v.width; ++d) values_are_finite_ &= is_finite(from[d]);
+      for (std::int64_t column = 0; column < p_.v.width; column += panel_lanes)
+        std::copy_n(from + column, std::min(panel_lanes, p_.v.width - column),
+                    value_panels_.data() + column * keys.size() + j * panel_lanes);
+    }
+  }
+
+  void sum_values(KeyRange keys, std::int64_t column) {
+    const P* panel = value_panels_.data() + column * keys.size();
     std::fill(sums_.begin(), sums_.end(), 0.0);
-    if (finite) {
-      panel_dot(panel_.data(), weights_.data(), keys, rows_, keys, sums_.data());
+    if (values_are_finite_) {
+      panel_dot(panel, weights_.data(), keys.size(), rows_, keys.size(), sums_.data());
       return;
     }
     // 0 * inf: a hidden key must not reach the sum.
     for (std::int64_t row = 0; row < rows_; ++row)
-      for (std::int64_t j = 0; j < keys; ++j)
-        if (const double w = weights_[static_cast<std::size_t>(row * keys + j)]; w != 0)
+      for (std::int64_t j = 0; j < keys.size(); ++j)
+        if (const double w = weights_[static_cast<std::size_t>(row * keys.size() + j)]; w != 0)
           for (std::int64_t lane = 0; lane < panel_lanes; ++lane)
             sums_[static_cast<std::size_t>(row * panel_lanes + lane)] +=
-                w * static_cast<double>(panel_[static_cast<std::size_t>(j * panel_lanes + lane)]);
+                w * static_cast<double>(panel[j * panel_lanes + lane]);
+  }
+
+  void finish(std::int64_t row) {
+    Softmax& total = totals_[static_cast<std::size_t>(row)];
+    const std::span<double> y(result(row), static_cast<std::size_t>(p_.v.width));
+    if (!p_.sink.empty()) {
+      const double sink = p_.sink[static_cast<std::size_t>(head(row))];
+      if (sink != minus_infinity) {
+        const Joint joint = join(total, {sink, 1});
+        for (double& value : y) value *= joint.left;
+      }
+    }
+    if (total.sum != 0)
+      for (double& value : y) value /= total.sum;
+    store_f64(context_.output(0), p_.y.at(b_, head(row), query(row)), y);
   }
 
   const KernelContext& context_;
   const Problem& p_;
-  const P *keys_, *values_;
-  std::int64_t rows_ = 0;
-  KeyRange range_;
-  std::vector<double> queries_, weights_, totals_, sums_;
-  std::vector<P> panel_;
+  Stretches<P> keys_, values_;
+  std::int64_t b_ = 0, kv_head_ = 0, first_ = 0, count_ = 0, rows_ = 0;
+  std::vector<double> queries_, weights_, sums_, results_, mask_, bias_;
+  std::vector<Softmax> totals_;
+  std::vector<Joint> joints_;
+  std::vector<P> panel_, copies_, value_panels_;
+  bool values_are_finite_ = true;
 };
 
 template <class P>
-void run_blocks(const KernelContext& context, const Problem& p, const P* keys, const P* values) {
-  const std::int64_t by_memory = most_scores / std::max<std::int64_t>(1, p.group() * p.k.tokens);
+void run_blocks(const KernelContext& context, const Problem& p) {
   const std::int64_t queries =
-      std::clamp<std::int64_t>(std::min(most_rows / p.group(), by_memory), 1, std::max<std::int64_t>(1, p.q.tokens));
+      std::clamp<std::int64_t>(block_rows / p.group(), 1, std::max<std::int64_t>(1, p.q.tokens));
   const std::int64_t blocks = (p.q.tokens + queries - 1) / queries;
   const std::int64_t products = std::max<std::int64_t>(1, queries * p.group() * p.k.tokens * (p.k.width + p.v.width));
   context.pool().parallel_for(
       p.q.batch * p.k.heads * blocks, worthwhile_products / products + 1, [&](std::int64_t begin, std::int64_t end) {
-        Block<P> block(context, p, keys, values);
+        Block<P> block(context, p);
         for (std::int64_t item = begin; item < end; ++item) {
           const std::int64_t first = item % blocks * queries;
           block.run(item / blocks / p.k.heads, item / blocks % p.k.heads, first, std::min(queries, p.q.tokens - first));
@@ -255,19 +361,14 @@ void run_blocks(const KernelContext& context, const Problem& p, const P* keys, c
 
 }  // namespace
 
-void run_attention(KernelContext& context) {
+void run_attention(const KernelContext& context) {
   const Problem problem(context);
   if (problem.causal && context.node().boolean("strict") && problem.k.tokens < problem.q.tokens)
     fail(ErrorKind::shape_mismatch, "ShapeMismatch", context.where(),
          "causal attention of {} queries over {} keys: the first queries see nothing", problem.q.tokens,
          problem.k.tokens);
-  const Tensor &k = context.input(1), &v = context.input(2);
-  if (k.dtype() == DType::f64 || v.dtype() == DType::f64) {
-    const std::vector<double> keys = load_f64(k), values = load_f64(v);
-    return run_blocks<double>(context, problem, keys.data(), values.data());
-  }
-  const Tensor keys = k.to_f32(), values = v.to_f32();
-  run_blocks<float>(context, problem, keys.values<float>().data(), values.values<float>().data());
+  const bool wide = context.input(1).dtype() == DType::f64 || context.input(2).dtype() == DType::f64;
+  wide ? run_blocks<double>(context, problem) : run_blocks<float>(context, problem);
 }
 
 }  // namespace weft::ops

@@ -94,7 +94,7 @@ void run_integers(const KernelContext& context, BinaryKind kind) {
                                 [&](std::int64_t a, std::int64_t b) { return integer_binary(kind, a, b, width); });
 }
 
-void run_binary(KernelContext& context) {
+void run_binary(const KernelContext& context) {
   const auto kind = kind_of<BinaryKind>(context.node(), binary_names);
   if (is_discrete(context.input(0).dtype())) return run_integers(context, kind);
   const auto each = [&](auto function) { map_elements<double, 2>(context, function); };
@@ -125,7 +125,7 @@ bool holds_between(CompareKind kind, T a, T b) {
   return false;
 }
 
-void run_compare(KernelContext& context) {
+void run_compare(const KernelContext& context) {
   const auto kind = kind_of<CompareKind>(context.node(), compare_names);
   const DType dtype = context.input(0).dtype();
   if (dtype == DType::u64)

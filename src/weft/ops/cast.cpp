@@ -53,7 +53,7 @@ void cast_complex(const KernelContext& context) {
   }
 }
 
-void run_cast(KernelContext& context) {
+void run_cast(const KernelContext& context) {
   const DType from = context.input(0).dtype(), to = context.output(0).dtype();
   if (from == to) {
     const auto bytes = context.input(0).bytes();
@@ -74,9 +74,9 @@ void run_cast(KernelContext& context) {
   }
 }
 
-Tensor same_bytes(const KernelContext& context, std::size_t) { return context.input(0); }
+std::optional<ViewOf> same_bytes(const Node&, const RunDims&, std::size_t) { return ViewOf{}; }
 
-void copy_bytes(KernelContext& context) {
+void copy_bytes(const KernelContext& context) {
   const auto bytes = context.input(0).bytes();
   std::copy(bytes.begin(), bytes.end(), context.output(0).mutable_bytes().begin());
 }
@@ -96,7 +96,7 @@ void infer_encode(InferContext& context) {
   context.output(context.shape(0), to);
 }
 
-void run_encode(KernelContext& context) {
+void run_encode(const KernelContext& context) {
   try {
     encode_from_f32(context.output(0).dtype(), context.input(0).values<float>(), context.output(0).mutable_bytes());
   } catch (const Error& error) {
@@ -104,7 +104,7 @@ void run_encode(KernelContext& context) {
   }
 }
 
-void run_to_index(KernelContext& context) {
+void run_to_index(const KernelContext& context) {
   const Tensor& x = context.input(0);
   const auto out = context.output(0).mutable_values<std::int32_t>();
   const auto refuse = [&](std::size_t at, auto value) {
@@ -143,10 +143,6 @@ const OpRegistration cast{{
     .op_class = OpClass::elementwise,
     .infer = infer_cast,
     .reference = run_cast,
-    .view =
-        [](const KernelContext& context, std::size_t) {
-          return context.input(0).dtype() == context.node().dtype("to") ? context.input(0) : Tensor();
-        },
     .unfuse = Rule::not_applicable("a primitive"),
 }};
 
@@ -185,11 +181,7 @@ const OpRegistration bit_cast{{
           context.output(context.shape(0), to);
         },
     .reference = copy_bytes,
-    .view =
-        [](const KernelContext& context, std::size_t) {
-          const auto owner = std::make_shared<const Tensor>(context.input(0));
-          return Tensor::wrap(owner, owner->bytes(), context.node().dtype("to"), owner->dims());
-        },
+    .view = same_bytes,
     .flops = [](const InferContext&) { return Dim(0); },
     .vjp = Rule::not_applicable("bits are no differentiable function of the value"),
     .jvp = Rule::not_applicable("bits are no differentiable function of the value"),
@@ -228,11 +220,9 @@ const OpRegistration decode{{
           context.output(context.shape(0), DType::f32);
         },
     .reference =
-        [](KernelContext& context) {
+        [](const KernelContext& context) {
           decode_to_f32(context.input(0).dtype(), context.input(0).bytes(), context.output(0).mutable_values<float>());
         },
-    .view = [](const KernelContext& context,
-               std::size_t) { return context.input(0).dtype() == DType::f32 ? context.input(0) : Tensor(); },
     .unfuse = Rule::not_applicable("a primitive"),
 }};
 

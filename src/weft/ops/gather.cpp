@@ -59,7 +59,7 @@ void gather_packed(const KernelContext& context, const std::vector<std::int64_t>
   });
 }
 
-void run_gather(KernelContext& context) {
+void run_gather(const KernelContext& context) {
   const Tensor& table = context.input(0);
   const std::size_t axis = context.axis("axis", table.rank());
   const std::vector<std::int64_t> indices = checked_indices(context, table.dim(axis), axis);

@@ -8,7 +8,6 @@
 #include "weft/ir/infer.h"
 #include "weft/ir/kernel.h"
 #include "weft/ops/element.h"
-#include "weft/ops/float_rows.h"
 #include "weft/ops/panel_dot.h"
 
 namespace weft::ops {
@@ -111,7 +110,7 @@ std::vector<double> load_left(const KernelContext& context) {
   std::vector<double> values(static_cast<std::size_t>(a.numel()));
   constexpr std::int64_t grain = 1 << 15;
   context.pool().parallel_for(a.numel(), grain, [&](std::int64_t begin, std::int64_t end) {
-    load_row(a, begin,
+    load_f64(a, begin,
              std::span(values).subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)));
   });
   if (!context.node().boolean("transpose_a") || values.empty()) return values;
@@ -203,7 +202,7 @@ void multiply(const KernelContext& context, const Geometry& g, const Tensor& b) 
       }
       const auto lanes = static_cast<std::size_t>(std::min(panel_lanes, g.n - column));
       for (std::int64_t row = 0; row < rows; ++row)
-        store_row(out, (static_cast<std::int64_t>(product) * g.m + first_row + row) * g.n + column,
+        store_f64(out, (static_cast<std::int64_t>(product) * g.m + first_row + row) * g.n + column,
                   {sums.data() + row * panel_lanes, lanes});
     }
   });
@@ -231,7 +230,7 @@ void multiply_integers(const KernelContext& context, const Geometry& g) {
   store_i64(context.output(0), sums);
 }
 
-void run_matmul(KernelContext& context) {
+void run_matmul(const KernelContext& context) {
   const Geometry geometry(context);
   const Tensor& b = context.input(1);
   if (is_integer(b.dtype())) return multiply_integers(context, geometry);

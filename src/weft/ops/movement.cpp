@@ -83,14 +83,13 @@ void copy_strided(ThreadPool& pool, const Tensor& from, std::span<const std::int
   }
 }
 
-Tensor slice_view(const Tensor& tensor, std::size_t axis, std::int64_t start, std::int64_t length) {
-  for (std::size_t i = 0; i < axis; ++i)
-    if (tensor.dim(i) != 1) return {};
-  if (axis + 1 == tensor.rank() && dtype_info(tensor.dtype()).block > 1) return {};
-  std::vector<std::int64_t> tail(tensor.dims().begin() + static_cast<std::ptrdiff_t>(axis), tensor.dims().end());
-  std::vector<std::int64_t> dims = tensor.dims();
-  dims[axis] = length;
-  return tensor.reshaped(std::move(tail)).rows(start, length).reshaped(std::move(dims));
+std::optional<ViewOf> slice_view(std::span<const std::int64_t> dims, std::int64_t axis, std::int64_t start) {
+  const auto at = static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(dims.size()) : axis);
+  for (std::size_t i = 0; i < at; ++i)
+    if (dims[i] != 1) return std::nullopt;
+  std::int64_t step = 1;
+  for (std::size_t i = at + 1; i < dims.size(); ++i) step *= dims[i];
+  return ViewOf{0, start * step};
 }
 
 void copy_slice(const Tensor& from, std::size_t axis, std::int64_t start, Tensor& out) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "weft/base/tensor.h"
 #include "weft/base/thread_pool.h"
 #include "weft/ir/infer.h"
+#include "weft/ir/op_schema.h"
 
 namespace weft::ops {
 
@@ -19,8 +21,9 @@ std::vector<std::int64_t> unit_dims(const Tensor& tensor);
 // Writes `out`, of these dims in units, from the units of `from` that `strides` reach.
 void copy_strided(ThreadPool& pool, const Tensor& from, std::span<const std::int64_t> strides, Tensor& out);
 
-// The part [start, start + length) of an axis as a view, where all axes before it are 1; otherwise undefined.
-Tensor slice_view(const Tensor& tensor, std::size_t axis, std::int64_t start, std::int64_t length);
+// Where the part of an axis (negative: from the end) from `start` on lies in a tensor of these dims, if all axes before
+// it are 1; otherwise the part is not contiguous.
+std::optional<ViewOf> slice_view(std::span<const std::int64_t> dims, std::int64_t axis, std::int64_t start);
 void copy_slice(const Tensor& from, std::size_t axis, std::int64_t start, Tensor& out);
 
 // Fails when cutting `axis` at `position` would cut a block.

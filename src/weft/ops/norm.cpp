@@ -5,7 +5,6 @@
 #include "weft/ir/infer.h"
 #include "weft/ir/kernel.h"
 #include "weft/ops/element.h"
-#include "weft/ops/float_rows.h"
 
 namespace weft::ops {
 namespace {
@@ -55,18 +54,18 @@ void run_rows(const KernelContext& context, std::size_t axis, Normalize normaliz
   context.pool().parallel_for(x.numel() / width, worthwhile / width + 1, [&](std::int64_t begin, std::int64_t end) {
     std::vector<double> row(static_cast<std::size_t>(width));
     for (std::int64_t r = begin; r < end; ++r) {
-      load_row(x, r * width, row);
+      load_f64(x, r * width, row);
       normalize(row);
       for (std::size_t i = 0; i < row.size(); ++i) {
         if (!gain.empty()) row[i] *= gain[i];
         if (!bias.empty()) row[i] += bias[i];
       }
-      store_row(context.output(0), r * width, row);
+      store_f64(context.output(0), r * width, row);
     }
   });
 }
 
-void run_rms_norm(KernelContext& context) {
+void run_rms_norm(const KernelContext& context) {
   const double eps = context.node().real("eps");
   run_rows(context, context.input(0).rank() - 1, [eps](std::vector<double>& row) {
     double sum = 0;
@@ -76,7 +75,7 @@ void run_rms_norm(KernelContext& context) {
   });
 }
 
-void run_layer_norm(KernelContext& context) {
+void run_layer_norm(const KernelContext& context) {
   const double eps = context.node().real("eps");
   run_rows(context, context.axis("axis", context.input(0).rank()), [eps](std::vector<double>& row) {
     const auto count = static_cast<double>(row.size());

@@ -129,7 +129,7 @@ void fold_axes(const KernelContext& context, const std::vector<T>& values, std::
   });
 }
 
-void run_reduce(KernelContext& context) {
+void run_reduce(const KernelContext& context) {
   const ReduceKind kind = kind_of(context.node());
   const Tensor& x = context.input(0);
   Tensor& y = context.output(0);
@@ -212,7 +212,7 @@ void find_best(const KernelContext& context, const std::vector<T>& values, Bette
 }
 
 template <bool largest>
-void run_arg(KernelContext& context) {
+void run_arg(const KernelContext& context) {
   const Tensor& x = context.input(0);
   const auto better = [](auto a, auto b) { return largest ? a > b : a < b; };
   if (is_float(x.dtype())) return find_best(context, load_f64(x), better);
@@ -254,7 +254,8 @@ const OpRegistration reduce{{
     .unfuse = Rule::not_applicable("a primitive"),
 }};
 
-OpSchema arg_schema(std::string name, std::uint32_t tag, std::string extreme, std::function<void(KernelContext&)> run) {
+OpSchema arg_schema(std::string name, std::uint32_t tag, std::string extreme,
+                    std::function<void(const KernelContext&)> run) {
   return {
       .name = std::move(name),
       .tag = tag,

@@ -54,18 +54,6 @@ void infer_reshape(InferContext& context) {
   context.output(shape, context.dtype(0));
 }
 
-Tensor view_reshape(const KernelContext& context, std::size_t) {
-  const Tensor& x = context.input(0);
-  std::vector<std::int64_t> dims = context.node().integers("shape");
-  const auto open = std::find(dims.begin(), dims.end(), -1);
-  if (open != dims.end()) {
-    std::int64_t rest = 1;
-    for (const std::int64_t size : dims) rest *= size == -1 ? 1 : size;
-    *open = x.numel() / rest;
-  }
-  return x.reshaped(std::move(dims));
-}
-
 // perm with its default, the reversed axes.
 std::vector<std::size_t> permutation(const Node& node, std::size_t rank) {
   std::vector<std::size_t> perm;
@@ -94,7 +82,7 @@ void infer_transpose(InferContext& context) {
   context.output(std::move(shape), context.dtype(0));
 }
 
-void run_transpose(KernelContext& context) {
+void run_transpose(const KernelContext& context) {
   const Tensor& x = context.input(0);
   const auto own = strides_of(unit_dims(x));
   std::vector<std::int64_t> strides;
@@ -103,18 +91,15 @@ void run_transpose(KernelContext& context) {
 }
 
 // A transpose that only moves axes of size 1 leaves the bytes where they are.
-Tensor view_transpose(const KernelContext& context, std::size_t) {
-  const Tensor& x = context.input(0);
-  std::vector<std::int64_t> dims;
+std::optional<ViewOf> view_transpose(const Node& node, const RunDims& run, std::size_t) {
+  const std::vector<std::int64_t>& dims = run.inputs[0];
   std::optional<std::size_t> last;
-  bool in_order = true;
-  for (const std::size_t axis : permutation(context.node(), x.rank())) {
-    dims.push_back(x.dim(axis));
-    if (x.dim(axis) == 1) continue;
-    in_order &= !last || *last < axis;
+  for (const std::size_t axis : permutation(node, dims.size())) {
+    if (dims[axis] == 1) continue;
+    if (last && *last > axis) return std::nullopt;
     last = axis;
   }
-  return in_order ? x.reshaped(std::move(dims)) : Tensor();
+  return ViewOf{};
 }
 
 void infer_expand(InferContext& context) {
@@ -144,7 +129,7 @@ void infer_expand(InferContext& context) {
   context.output(std::move(shape), context.dtype(0));
 }
 
-void run_expand(KernelContext& context) {
+void run_expand(const KernelContext& context) {
   const Tensor& x = context.input(0);
   copy_strided(context.pool(), x, broadcast_strides(x.dims(), context.output(0).dims()), context.output(0));
 }
@@ -160,11 +145,11 @@ const OpRegistration reshape{{
     .op_class = OpClass::movement,
     .infer = infer_reshape,
     .reference =
-        [](KernelContext& context) {
+        [](const KernelContext& context) {
           const auto bytes = context.input(0).bytes();
           std::copy(bytes.begin(), bytes.end(), context.output(0).mutable_bytes().begin());
         },
-    .view = view_reshape,
+    .view = [](const Node&, const RunDims&, std::size_t) -> std::optional<ViewOf> { return ViewOf{}; },
     .flops = no_flops,
     .unfuse = Rule::not_applicable("a primitive"),
 }};

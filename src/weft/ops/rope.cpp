@@ -6,7 +6,6 @@
 #include "weft/ir/infer.h"
 #include "weft/ir/kernel.h"
 #include "weft/ops/element.h"
-#include "weft/ops/float_rows.h"
 #include "weft/ops/rope_angles.h"
 
 namespace weft::ops {
@@ -237,7 +236,7 @@ Angles load_angles(const KernelContext& context, std::int64_t pairs) {
   return angles;
 }
 
-void run_rope(KernelContext& context) {
+void run_rope(const KernelContext& context) {
   const Node& node = context.node();
   const std::int64_t head_dim = node.integer("head_dim"), pairs = rotary_dim(node) / 2;
   const Angles angles = load_angles(context, pairs);
@@ -249,7 +248,7 @@ void run_rope(KernelContext& context) {
   context.pool().parallel_for(row_of.vectors(), worthwhile / head_dim + 1, [&](std::int64_t begin, std::int64_t end) {
     std::vector<double> x(static_cast<std::size_t>(head_dim));
     for (std::int64_t vector = begin; vector < end; ++vector) {
-      load_row(context.input(0), vector * head_dim, x);
+      load_f64(context.input(0), vector * head_dim, x);
       const std::int64_t row = row_of(vector) * angles.width;
       for (std::int64_t j = 0; j < pairs; ++j) {
         const double c = angles.cos[static_cast<std::size_t>(row + j)],
@@ -260,7 +259,7 @@ void run_rope(KernelContext& context) {
         b = b * c + a * s;
         a = turned;
       }
-      store_row(context.output(0), vector * head_dim, x);
+      store_f64(context.output(0), vector * head_dim, x);
     }
   });
 }

@@ -29,7 +29,7 @@ void select_units(const KernelContext& context, const std::vector<char>& conditi
                 });
 }
 
-void run_where(KernelContext& context) {
+void run_where(const KernelContext& context) {
   const std::vector<double> values = load_f64(context.input(0));
   std::vector<char> condition(values.size());
   for (std::size_t i = 0; i < values.size(); ++i) condition[i] = static_cast<char>(values[i] != 0);
@@ -41,7 +41,7 @@ void run_where(KernelContext& context) {
   }
 }
 
-void run_fma(KernelContext& context) {
+void run_fma(const KernelContext& context) {
   const DType dtype = context.output(0).dtype();
   if (is_integer(dtype))
     return map_elements<std::int64_t, 3>(context, [](std::int64_t a, std::int64_t b, std::int64_t c) {
@@ -64,7 +64,7 @@ std::int64_t integer_bound(double bound) {
   return static_cast<std::int64_t>(bound);
 }
 
-void run_clamp(KernelContext& context) {
+void run_clamp(const KernelContext& context) {
   const auto low = context.node().optional_real("min"), high = context.node().optional_real("max");
   const DType dtype = context.output(0).dtype();
   if (dtype == DType::u64)
@@ -103,7 +103,7 @@ double largest_finite(DType dtype) {
   }
 }
 
-void run_nan_to_num(KernelContext& context) {
+void run_nan_to_num(const KernelContext& context) {
   const Node& node = context.node();
   const double largest = largest_finite(context.output(0).dtype());
   const double nan = node.real("nan");

@@ -48,7 +48,7 @@ void infer_concat(InferContext& context) {
   context.output(std::move(shape), context.dtype(0));
 }
 
-void run_concat(KernelContext& context) {
+void run_concat(const KernelContext& context) {
   Tensor& out = context.output(0);
   const std::size_t axis = context.axis("axis", out.rank());
   std::int64_t rows = 1;
@@ -88,7 +88,7 @@ std::int64_t start_of_piece(const Node& node, std::size_t port) {
   return start;
 }
 
-void run_split(KernelContext& context) {
+void run_split(const KernelContext& context) {
   const Tensor& x = context.input(0);
   const std::size_t axis = context.axis("axis", x.rank());
   for (std::size_t port = 0; port < context.output_count(); ++port)
@@ -127,8 +127,10 @@ const OpRegistration concat{{
     .op_class = OpClass::movement,
     .infer = infer_concat,
     .reference = run_concat,
-    .view = [](const KernelContext& context,
-               std::size_t) { return context.input_count() == 1 ? context.input(0) : Tensor(); },
+    .view = [](const Node&, const RunDims& run, std::size_t) -> std::optional<ViewOf> {
+      if (run.inputs.size() != 1) return std::nullopt;
+      return ViewOf{};
+    },
     .flops = no_flops,
     .unfuse = Rule::not_applicable("a primitive"),
 }};
@@ -146,10 +148,8 @@ const OpRegistration split{{
     .infer = infer_split,
     .reference = run_split,
     .view =
-        [](const KernelContext& context, std::size_t port) {
-          const Tensor& x = context.input(0);
-          return slice_view(x, context.axis("axis", x.rank()), start_of_piece(context.node(), port),
-                            context.node().integers("sizes")[port]);
+        [](const Node& node, const RunDims& run, std::size_t port) {
+          return slice_view(run.inputs[0], node.integer("axis"), start_of_piece(node, port));
         },
     .flops = no_flops,
 }};
@@ -167,16 +167,12 @@ const OpRegistration narrow{{
     .op_class = OpClass::movement,
     .infer = infer_narrow,
     .reference =
-        [](KernelContext& context) {
+        [](const KernelContext& context) {
           const Tensor& x = context.input(0);
           copy_slice(x, context.axis("axis", x.rank()), context.node().integer("start"), context.output(0));
         },
-    .view =
-        [](const KernelContext& context, std::size_t) {
-          const Tensor& x = context.input(0);
-          return slice_view(x, context.axis("axis", x.rank()), context.node().integer("start"),
-                            context.node().integer("len"));
-        },
+    .view = [](const Node& node, const RunDims& run,
+               std::size_t) { return slice_view(run.inputs[0], node.integer("axis"), node.integer("start")); },
     .flops = no_flops,
     .unfuse = Rule::not_applicable("a primitive"),
 }};

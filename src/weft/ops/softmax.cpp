@@ -59,7 +59,7 @@ double largest(std::span<const double> values) {
   return top;
 }
 
-void run_softmax(KernelContext& context) {
+void run_softmax(const KernelContext& context) {
   const double of_nothing = context.node().text("empty_row") == "nan" ? std::numeric_limits<double>::quiet_NaN() : 0.0;
   map_rows(context, [&](std::span<double> row) {
     const double top = largest(row);
@@ -73,7 +73,7 @@ void run_softmax(KernelContext& context) {
   });
 }
 
-void run_log_softmax(KernelContext& context) {
+void run_log_softmax(const KernelContext& context) {
   map_rows(context, [](std::span<double> row) {
     const double top = largest(row);
     double sum = 0;

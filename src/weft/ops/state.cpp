@@ -42,7 +42,7 @@ const OpRegistration kv_append{{
     .effects = {.slots = {"slot"}},
     .infer = infer_kv_append,
     .reference =
-        [](KernelContext& context) {
+        [](const KernelContext& context) {
           const Tensor rows[] = {context.input(0), context.input(1)};
           const std::vector<Tensor> planes = context.state().append(context.node().text("slot"), rows);
           for (std::size_t plane = 0; plane < planes.size(); ++plane) context.set_output(plane, planes[plane]);
