@@ -22,7 +22,7 @@ class Candidates {
   void add(HeadLayout layout, Dim batch, Dim tokens, Match match) {
     if (settled_ || match == Match::no) return;
     settled_ = match == Match::yes;
-    list.push_back({layout, batch, tokens});
+    list.push_back({layout, batch, tokens, settled_});
   }
   std::vector<HeadSizes> list;
 
@@ -54,6 +54,25 @@ std::vector<HeadSizes> head_layouts(const Shape& shape, Dim heads, Dim head_dim)
     default: break;
   }
   return found.list;
+}
+
+std::optional<HeadSizes> settled_layout(const std::vector<HeadSizes>& layouts) {
+  if (layouts.empty() || (layouts.size() > 1 && !layouts.back().certain)) return std::nullopt;
+  return layouts.back();
+}
+
+std::string_view layout_name(HeadLayout layout) {
+  switch (layout) {
+    case HeadLayout::bhsd: return "bhsd";
+    case HeadLayout::bshd: return "bshd";
+    case HeadLayout::shd: return "shd";
+    case HeadLayout::hsd: return "hsd";
+    case HeadLayout::tokens_major: return "rows";
+    case HeadLayout::bsf:
+    case HeadLayout::sf:
+    case HeadLayout::f: return "packed";
+  }
+  return "auto";
 }
 
 std::string_view head_layouts_text() {

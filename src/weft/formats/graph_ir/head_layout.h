@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -24,11 +25,19 @@ enum class HeadLayout : std::uint8_t {
 struct HeadSizes {
   HeadLayout layout;
   Dim batch, tokens;
+  bool certain;  // the shape has these heads whatever its unknown sizes turn out to be
 };
 
-// The layouts that the shape may have, in the order in which they are preferred. With known sizes that is at most one;
-// where an unknown size leaves a choice, all that remain. Empty: the shape holds no such heads.
+// The layouts that the shape may have, in the order in which they are preferred, up to the first certain one. Empty:
+// the shape holds no such heads.
 std::vector<HeadSizes> head_layouts(const Shape& shape, Dim heads, Dim head_dim);
+
+// The one that holds for every run: the certain one, or the only possible one. Nothing where sizes of a run would
+// decide.
+std::optional<HeadSizes> settled_layout(const std::vector<HeadSizes>& layouts);
+
+// The name that MIR's Attention has for it.
+std::string_view layout_name(HeadLayout layout);
 
 // What head_layouts looks for, in words.
 std::string_view head_layouts_text();

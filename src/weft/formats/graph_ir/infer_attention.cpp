@@ -21,8 +21,8 @@ Extent extent_of(const RuleContext& c, std::size_t input, Dim heads, Dim head_di
   if (layouts.empty())
     c.mismatch(fmt::format("{} holds no H = {} heads of D = {}; the arrangements are {}", c.operand(input), heads,
                            head_dim, head_layouts_text()));
-  if (layouts.size() > 1) return {};
-  return {layouts.front().batch, layouts.front().tokens};
+  const auto settled = settled_layout(layouts);
+  return settled ? Extent{settled->batch, settled->tokens} : Extent{};
 }
 
 struct Extents {
@@ -136,7 +136,7 @@ void infer_rope(RuleContext& c) {
   if (rows.size() <= 2)
     tokens = rows.size() == 2 ? rows[0] : 1;
   else if (attr_or_default<bool>(c.node, "head_major"))
-    tokens = rows[rows.size() - 2];
+    tokens = times(product(rows, 0, rows.size() - 3), rows[rows.size() - 2]);
   else
     tokens = product(rows, 0, rows.size() - 2);
   if (positions == 1 || !known(positions) || !known(tokens)) return;

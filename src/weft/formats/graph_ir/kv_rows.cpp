@@ -40,11 +40,12 @@ KvRows kv_rows(const RuleContext& c, std::size_t input) {
   if (!reader) result.width = rank >= 3 ? times((*shape)[rank - 2], (*shape)[rank - 1]) : shape->back();
   bool batched = rank == 4;
   if (reader && rank >= 3) {
+    result.read_as_heads = true;
     const auto layouts = head_layouts(*shape, reader->kv_heads, reader->head_dim);
     if (layouts.empty())
       c.mismatch(fmt::format("{} holds no {} heads of {}, as the attention that reads the cache wants them",
                              c.operand(input), reader->kv_heads, reader->head_dim));
-    if (layouts.size() == 1) result.layout = layouts.front().layout;
+    if (const auto settled = settled_layout(layouts)) result.layout = settled->layout;
     batched |= result.layout == HeadLayout::bsf;
   }
   if (batched && known((*shape)[0]) && (*shape)[0] != 1)

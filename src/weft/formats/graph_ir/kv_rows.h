@@ -10,7 +10,8 @@ namespace weft::graph_ir {
 
 struct KvRows {
   Dim width = unknown_dim, rows = unknown_dim;
-  std::optional<HeadLayout> layout;  // where an attention reads the cache and the shape settles it
+  bool read_as_heads = false;        // an attention reads the cache, and the operand has axes of heads
+  std::optional<HeadLayout> layout;  // then: where the shape settles it
 };
 
 // Rows of operand `input` (0 for K, 1 for V) of the KvCache that the context is at. An attention that reads the output

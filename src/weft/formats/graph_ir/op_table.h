@@ -84,6 +84,8 @@ class RuleContext;  // infer_rules.h
 using InferRule = void (*)(RuleContext&);
 using ParamReport = std::function<void(std::string_view field, std::string reason)>;
 using ParamCheck = void (*)(const Node&, const ParamReport&);
+class LowerContext;  // lower.h
+using LowerRule = void (*)(LowerContext&);
 
 struct OpDef {
   Tag tag;
@@ -95,6 +97,7 @@ struct OpDef {
   std::string_view outputs;  // "y", or "y..." where a parameter tells how many
   std::span<const AttrDef> attrs;
   InferRule infer;
+  LowerRule lower;             // to MIR; null: MIR has no ops for it
   ParamCheck check = nullptr;  // rules that join several fields
 };
 
