@@ -3,8 +3,8 @@
 
 The example's three parts stand in README.md behind the comments `<!-- example: main.cpp -->`,
 `<!-- example: CMakeLists.txt -->` and `<!-- example: output -->`; nothing is kept twice. `--kind shared` installs the
-build it is given; `--kind static` first builds libweft.a, mostly out of ccache. The directories are used again by the
-next run, which then compiles nothing that has not changed.
+build it is given; `--kind static` first builds libweft.a in a directory beside that build, where ccache knows every
+object already. The directories are used again by the next run, which then compiles nothing that has not changed.
 """
 
 import argparse
@@ -66,7 +66,7 @@ def main():
 
     build = args.build
     if args.kind == "static":
-        build = args.work / "weft"
+        build = args.build.with_name(args.build.name + "-static")
         configure_and_build(args.cmake, args.source, build, "-DBUILD_SHARED_LIBS=OFF", "-DWEFT_BUILD_PROGRAM=OFF",
                             "-DWEFT_BUILD_TESTS=OFF")
 

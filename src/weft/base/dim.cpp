@@ -26,10 +26,34 @@ std::int64_t checked_mul(std::int64_t a, std::int64_t b) {
   return r;
 }
 
+std::int64_t saturated_add(std::int64_t a, std::int64_t b) {
+  std::int64_t r = 0;
+  if (!__builtin_add_overflow(a, b, &r)) return r;
+  return a < 0 ? INT64_MIN : INT64_MAX;
+}
+
+std::int64_t saturated_mul(std::int64_t a, std::int64_t b) {
+  std::int64_t r = 0;
+  if (!__builtin_mul_overflow(a, b, &r)) return r;
+  return (a < 0) != (b < 0) ? INT64_MIN : INT64_MAX;
+}
+
 std::int64_t floor_of(std::int64_t a, std::int64_t k) { return a / k - (a % k != 0 && a < 0 ? 1 : 0); }
-std::int64_t ceil_of(std::int64_t a, std::int64_t k) { return -floor_of(-a, k); }
+std::int64_t ceil_of(std::int64_t a, std::int64_t k) { return a / k + (a % k != 0 && a > 0 ? 1 : 0); }
+
+constexpr std::int64_t largest_pow2 = std::int64_t{1} << 62;
+
 std::int64_t pow2_of(std::int64_t a) {
+  if (a > largest_pow2) fail(ErrorKind::shape_mismatch, "SizeOverflow", "", "a dimension exceeds 64 bits");
   return a <= 1 ? 1 : static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(a)));
+}
+
+// Far above what graphs need; below it, expanding products of sums that a file holds stays cheap.
+constexpr std::size_t max_terms = 64, max_text = 2048;
+
+[[noreturn]] void fail_complex() {
+  fail(ErrorKind::invalid_argument, "BadDim", "", "a dimension has more than {} terms or {} characters", max_terms,
+       max_text);
 }
 
 std::int64_t broadcast_of(std::int64_t a, std::int64_t b) {
@@ -67,6 +91,7 @@ struct Dim::Expression {
     if (term.coefficient == 0) return;
     std::string key = term.key();
     const auto [it, fresh] = terms.try_emplace(std::move(key), term);
+    if (terms.size() > max_terms) fail_complex();
     if (fresh) return;
     it->second.coefficient = checked_add(it->second.coefficient, term.coefficient);
     if (it->second.coefficient == 0) terms.erase(it);
@@ -96,6 +121,7 @@ struct Dim::Expression {
     for (const auto& [key, term] : terms)
       if (!key.empty()) append(term);
     if (const auto constant = terms.find(""); constant != terms.end()) append(constant->second);
+    if (text.size() > max_text) fail_complex();
   }
 };
 
@@ -112,8 +138,10 @@ Term product(const Term& a, const Term& b) {
 
 // a / b for single products, if b's factors all occur in a and its coefficient divides.
 std::optional<Term> quotient(const Term& a, const Term& b) {
-  if (b.coefficient == 0 || a.coefficient % b.coefficient != 0) return std::nullopt;
-  Term out{a.coefficient / b.coefficient, a.factors};
+  if (b.coefficient == 0) return std::nullopt;
+  // Its own case because INT64_MIN / -1 does not fit.
+  if (b.coefficient != -1 && a.coefficient % b.coefficient != 0) return std::nullopt;
+  Term out{b.coefficient == -1 ? checked_mul(a.coefficient, -1) : a.coefficient / b.coefficient, a.factors};
   for (const Atom& factor : b.factors) {
     const auto it =
         std::find_if(out.factors.begin(), out.factors.end(), [&](const Atom& atom) { return atom.key == factor.key; });
@@ -121,6 +149,19 @@ std::optional<Term> quotient(const Term& a, const Term& b) {
     out.factors.erase(it);
   }
   return out;
+}
+
+// The greatest term by degree, then by the exponents of the atoms in key order. Long division needs an order that
+// products keep, which the order of the keys as text is not.
+const Term& leading_term(const Expression& expression) {
+  const auto below = [](const auto& left, const auto& right) {
+    const std::vector<Atom>&a = left.second.factors, &b = right.second.factors;
+    if (a.size() != b.size()) return a.size() < b.size();
+    for (std::size_t i = 0; i < a.size(); ++i)
+      if (a[i].key != b[i].key) return a[i].key > b[i].key;
+    return false;
+  };
+  return std::max_element(expression.terms.begin(), expression.terms.end(), below)->second;
 }
 
 Expression expand(const Dim& dim, const std::shared_ptr<const Expression>& expression) {
@@ -145,8 +186,14 @@ std::int64_t eval_atom(const Atom& atom, const DimBinding& binding) {
     case floor_kind: return floor_of(atom.operands[0].eval(binding), atom.k);
     case ceil_kind: return ceil_of(atom.operands[0].eval(binding), atom.k);
     case pow2_kind: return pow2_of(atom.operands[0].eval(binding));
-    case max_kind: return std::max(atom.operands[0].eval(binding), atom.operands[1].eval(binding));
-    default: return broadcast_of(atom.operands[0].eval(binding), atom.operands[1].eval(binding));
+    default: {
+      std::int64_t size = atom.operands[0].eval(binding);
+      for (std::size_t i = 1; i < atom.operands.size(); ++i) {
+        const std::int64_t other = atom.operands[i].eval(binding);
+        size = atom.kind == max_kind ? std::max(size, other) : broadcast_of(size, other);
+      }
+      return size;
+    }
   }
 }
 
@@ -156,17 +203,27 @@ std::optional<Interval> atom_bounds(const Atom& atom, const DimBounds& bounds) {
     if (it == bounds.end()) return std::nullopt;
     return it->second;
   }
-  const auto a = atom.operands[0].bounds(bounds);
-  if (!a) return std::nullopt;
+  const auto first = atom.operands[0].bounds(bounds);
+  if (!first) return std::nullopt;
+  Interval range = *first;
   switch (atom.kind) {
-    case floor_kind: return Interval{floor_of(a->low, atom.k), floor_of(a->high, atom.k)};
-    case ceil_kind: return Interval{ceil_of(a->low, atom.k), ceil_of(a->high, atom.k)};
-    case pow2_kind: return Interval{pow2_of(a->low), pow2_of(a->high)};
+    case floor_kind: return Interval{floor_of(range.low, atom.k), floor_of(range.high, atom.k)};
+    case ceil_kind: return Interval{ceil_of(range.low, atom.k), ceil_of(range.high, atom.k)};
+    case pow2_kind:
+      return Interval{pow2_of(std::min(range.low, largest_pow2)),
+                      range.high > largest_pow2 ? INT64_MAX : pow2_of(range.high)};
     default: break;
   }
-  const auto b = atom.operands[1].bounds(bounds);
-  if (!b) return std::nullopt;
-  return Interval{std::max(a->low, b->low), std::max(a->high, b->high)};
+  for (std::size_t i = 1; i < atom.operands.size(); ++i) {
+    const auto other = atom.operands[i].bounds(bounds);
+    if (!other) return std::nullopt;
+    // A size 0 beside a size 1 broadcasts to 0, below their maximum.
+    const bool may_vanish =
+        atom.kind == broadcast_kind && ((range.low < 1 && other->low <= 1) || (other->low < 1 && range.low <= 1));
+    range = {may_vanish ? std::min(range.low, other->low) : std::max(range.low, other->low),
+             std::max(range.high, other->high)};
+  }
+  return range;
 }
 
 }  // namespace
@@ -190,15 +247,24 @@ Dim Dim::atom(int kind, std::string name, std::vector<Dim> operands, std::int64_
     case ceil_kind: atom.key = fmt::format("ceil_div({}, {})", atom.operands[0].text(), k); break;
     case pow2_kind: atom.key = fmt::format("pow2_ceil({})", atom.operands[0].text()); break;
     default:
-      atom.key = fmt::format("{}({}, {})", kind == max_kind ? "max" : "broadcast", atom.operands[0].text(),
-                             atom.operands[1].text());
+      for (const Dim& operand : atom.operands) atom.key += (atom.key.empty() ? "" : ", ") + operand.text();
+      atom.key = fmt::format("{}({})", kind == max_kind ? "max" : "broadcast", atom.key);
   }
   Expression expression;
   expression.add({1, {std::move(atom)}});
   return from_expression(std::move(expression));
 }
 
-Dim Dim::symbol(std::string_view name) { return atom(symbol_kind, std::string(name), {}, 0); }
+Dim Dim::symbol(std::string_view name) {
+  constexpr std::string_view digits = "0123456789",
+                             letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_.0123456789";
+  if (name.empty() || name.size() > 256 || digits.find(name[0]) != std::string_view::npos ||
+      name.find_first_not_of(letters) != std::string_view::npos)
+    fail(ErrorKind::invalid_argument, "BadDim", "",
+         "\"{}\" names no dimension: expected up to 256 letters, digits, '_' and '.', no digit first",
+         name.substr(0, 256));
+  return atom(symbol_kind, std::string(name), {}, 0);
+}
 
 std::optional<std::int64_t> Dim::value() const {
   if (expression_) return std::nullopt;
@@ -236,11 +302,11 @@ std::optional<Interval> Dim::bounds(const DimBounds& bounds) const {
       const auto factor = atom_bounds(atom, bounds);
       if (!factor) return std::nullopt;
       const auto [low, high] =
-          std::minmax({checked_mul(range.low, factor->low), checked_mul(range.low, factor->high),
-                       checked_mul(range.high, factor->low), checked_mul(range.high, factor->high)});
+          std::minmax({saturated_mul(range.low, factor->low), saturated_mul(range.low, factor->high),
+                       saturated_mul(range.high, factor->low), saturated_mul(range.high, factor->high)});
       range = {low, high};
     }
-    sum = {checked_add(sum.low, range.low), checked_add(sum.high, range.high)};
+    sum = {saturated_add(sum.low, range.low), saturated_add(sum.high, range.high)};
   }
   return sum;
 }
@@ -262,8 +328,12 @@ Dim Dim::substitute(const std::map<std::string, Dim, std::less<>>& replacements)
         case floor_kind: value = value * floor_div(operands[0], atom.k); break;
         case ceil_kind: value = value * ceil_div(operands[0], atom.k); break;
         case pow2_kind: value = value * pow2_ceil(operands[0]); break;
-        case max_kind: value = value * max(operands[0], operands[1]); break;
-        default: value = value * broadcast(operands[0], operands[1]);
+        default: {
+          Dim size = operands[0];
+          for (std::size_t i = 1; i < operands.size(); ++i)
+            size = atom.kind == max_kind ? max(size, operands[i]) : broadcast(size, operands[i]);
+          value = value * size;
+        }
       }
     }
     sum = sum + value;
@@ -297,13 +367,13 @@ Dim operator*(const Dim& a, const Dim& b) {
 std::optional<Dim> exact_div(const Dim& a, const Dim& b) {
   if (b == Dim(0)) return std::nullopt;
   const Expression divisor = expand(b, b.expression_);
-  const Term& leading = divisor.terms.rbegin()->second;
+  const Term& leading = leading_term(divisor);
   Dim rest = a, out(0);
-  // Long division; each step removes the rest's last term, and a divisor of t terms adds at most t - 1 new ones.
-  for (int step = 0; step < 64; ++step) {
+  // Long division; each step gives one term of the quotient.
+  for (std::size_t step = 0; step <= max_terms; ++step) {
     if (rest == Dim(0)) return out;
     const Expression left = expand(rest, rest.expression_);
-    const auto term = quotient(left.terms.rbegin()->second, leading);
+    const auto term = quotient(leading_term(left), leading);
     if (!term) return std::nullopt;
     Expression piece;
     piece.add(*term);
@@ -339,20 +409,34 @@ Dim pow2_ceil(const Dim& a) {
   return Dim::atom(pow2_kind, "", {a}, 0);
 }
 
-Dim max(const Dim& a, const Dim& b) {
-  if (a == b) return a;
-  if (a.is_static() && b.is_static()) return Dim(std::max(a.size_, b.size_));
-  const bool swap = b.text() < a.text();
-  return Dim::atom(max_kind, "", swap ? std::vector{b, a} : std::vector{a, b}, 0);
+// Both take any number of operands in one atom, each once and in text order: max(max(a, b), a) is max(a, b).
+Dim Dim::lattice(int kind, const Dim& a, const Dim& b) {
+  std::map<std::string, Dim> operands;
+  std::optional<std::int64_t> size;  // of the static operands together
+  const auto gather = [&](const Dim& operand) {
+    if (const auto value = operand.value())
+      size = !size ? *value : kind == max_kind ? std::max(*size, *value) : broadcast_of(*size, *value);
+    else
+      operands.emplace(operand.text(), operand);
+  };
+  for (const Dim* side : {&a, &b}) {
+    const Term* only =
+        side->expression_ && side->expression_->terms.size() == 1 ? &side->expression_->terms.begin()->second : nullptr;
+    if (only != nullptr && only->coefficient == 1 && only->factors.size() == 1 && only->factors[0].kind == kind)
+      for (const Dim& operand : only->factors[0].operands) gather(operand);
+    else
+      gather(*side);
+  }
+  if (kind == broadcast_kind && size == 1 && !operands.empty()) size.reset();
+  if (size) operands.emplace(std::to_string(*size), Dim(*size));
+  if (operands.size() == 1) return operands.begin()->second;
+  std::vector<Dim> ordered;
+  for (auto& [text, operand] : operands) ordered.push_back(std::move(operand));
+  return Dim::atom(kind, "", std::move(ordered), 0);
 }
 
-Dim broadcast(const Dim& a, const Dim& b) {
-  if (a == b || b == Dim(1)) return a;
-  if (a == Dim(1)) return b;
-  if (a.is_static() && b.is_static()) return Dim(broadcast_of(a.size_, b.size_));
-  const bool swap = b.text() < a.text();
-  return Dim::atom(broadcast_kind, "", swap ? std::vector{b, a} : std::vector{a, b}, 0);
-}
+Dim max(const Dim& a, const Dim& b) { return Dim::lattice(max_kind, a, b); }
+Dim broadcast(const Dim& a, const Dim& b) { return Dim::lattice(broadcast_kind, a, b); }
 
 namespace {
 
@@ -369,7 +453,8 @@ class DimParser {
 
  private:
   [[noreturn]] void refuse(const char* reason) const {
-    fail(ErrorKind::invalid_argument, "BadDim", "", "dimension \"{}\" at character {}: {}", text_, at_, reason);
+    fail(ErrorKind::invalid_argument, "BadDim", "", "dimension \"{}\" at character {}: {}", text_.substr(0, 64), at_,
+         reason);
   }
   void skip_space() {
     while (at_ < text_.size() && text_[at_] == ' ') ++at_;
@@ -385,37 +470,43 @@ class DimParser {
   }
 
   Dim sum(int depth) {
-    if (depth > 32) refuse("nested too deeply");
-    Dim total = accept('-') ? Dim(-1) * term(depth) : term(depth);
+    if (depth > max_depth) refuse("nested too deeply");
+    Dim total = term(depth, accept('-'));
     for (;;) {
       if (accept('+'))
-        total = total + term(depth);
+        total = total + term(depth, false);
       else if (accept('-'))
-        total = total - term(depth);
+        total = total + term(depth, true);
       else
         return total;
     }
   }
 
-  Dim term(int depth) {
-    Dim total = factor(depth);
+  Dim term(int depth, bool negative) {
+    skip_space();
+    // The sign belongs to the number: the most negative one has no positive counterpart.
+    Dim total = at_digit() ? Dim(number(negative)) : negative ? Dim(-1) * factor(depth) : factor(depth);
     while (accept('*')) total = total * factor(depth);
     return total;
   }
 
-  std::int64_t number() {
+  bool at_digit() const { return at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9'; }
+
+  std::int64_t number(bool negative = false) {
     skip_space();
-    std::int64_t value = 0;
+    if (!at_digit()) refuse("a number is expected");
+    std::uint64_t value = 0;
     const auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
-    if (error != std::errc()) refuse("a number is expected");
+    const std::uint64_t most = static_cast<std::uint64_t>(INT64_MAX) + (negative ? 1 : 0);
+    if (error != std::errc() || value > most) refuse("a number exceeds 64 bits");
     at_ = static_cast<std::size_t>(end - text_.data());
-    return value;
+    return static_cast<std::int64_t>(negative ? 0 - value : value);
   }
 
   Dim factor(int depth) {
     skip_space();
     if (at_ == text_.size()) refuse("it ends too early");
-    if (text_[at_] >= '0' && text_[at_] <= '9') return Dim(number());
+    if (at_digit()) return Dim(number());
     if (accept('(')) {
       const Dim inner = sum(depth + 1);
       expect(')');
@@ -439,10 +530,8 @@ class DimParser {
         out = floor_div(first, number());
       else if (name == "ceil_div")
         out = ceil_div(first, number());
-      else if (name == "max")
-        out = max(first, sum(depth + 1));
-      else if (name == "broadcast")
-        out = broadcast(first, sum(depth + 1));
+      else if (name == "max" || name == "broadcast")
+        out = operands(first, name == "max", depth);
       else
         refuse("an unknown function");
     }
@@ -450,6 +539,16 @@ class DimParser {
     return out;
   }
 
+  Dim operands(Dim total, bool is_max, int depth) {
+    do {
+      const Dim next = sum(depth + 1);
+      total = is_max ? max(total, next) : broadcast(total, next);
+    } while (accept(','));
+    return total;
+  }
+
+  // A dim's text of max_text characters cannot nest deeper: "max(" and ", n)" cost eight a level.
+  static constexpr int max_depth = static_cast<int>(max_text / 8);
   std::string_view text_;
   std::size_t at_ = 0;
 };

@@ -64,6 +64,7 @@ class WEFT_API Dim {
   explicit Dim(std::shared_ptr<const Expression> expression);
   static Dim from_expression(Expression expression);
   static Dim atom(int kind, std::string name, std::vector<Dim> operands, std::int64_t k);
+  static Dim lattice(int kind, const Dim& a, const Dim& b);  // max and broadcast
 
   std::int64_t size_ = 0;
   std::shared_ptr<const Expression> expression_;  // null when static

@@ -73,9 +73,10 @@ std::uint64_t byte_size(DType dtype, std::span<const std::int64_t> dims) {
   std::uint64_t count = 1;
   bool empty = false, overflow = false;
   for (const std::int64_t dim : dims) {
+    if (dim < 0)
+      fail(ErrorKind::shape_mismatch, "BadShape", "", "a tensor has a dimension of {}: expected 0 or more", dim);
     if (dim == 0) empty = true;
-    if (dim < 0 || __builtin_mul_overflow(count, static_cast<std::uint64_t>(dim == 0 ? 1 : dim), &count) ||
-        count > limit)
+    if (__builtin_mul_overflow(count, static_cast<std::uint64_t>(dim == 0 ? 1 : dim), &count) || count > limit)
       overflow = true;
   }
   if (overflow && !empty)

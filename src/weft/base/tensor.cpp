@@ -1,5 +1,6 @@
 #include "weft/base/tensor.h"
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -14,6 +15,8 @@ namespace {
 constexpr std::size_t alignment = 64;
 
 std::int64_t count_of(std::span<const std::int64_t> dims) {
+  // Beside a 0 the other dims may be of any size.
+  if (std::find(dims.begin(), dims.end(), 0) != dims.end()) return 0;
   std::int64_t count = 1;
   for (const std::int64_t dim : dims) count *= dim;
   return count;
@@ -111,10 +114,17 @@ Tensor Tensor::rows(std::int64_t start, std::int64_t count) const {
   if (rank() == 0 || start < 0 || count < 0 || start > dims_[0] || count > dims_[0] - start)
     fail(ErrorKind::out_of_range, "IndexOutOfRange", "", "rows {}..{} of a tensor of {}", start, start + count,
          dims_text(dims_));
+  const DTypeInfo& info = dtype_info(dtype_);
+  // Along the last axis a row is a part of a block.
+  const std::int64_t unit = rank() == 1 ? info.block : 1;
+  if (start % unit != 0 || count % unit != 0)
+    fail(ErrorKind::out_of_range, "BlockMisaligned", "", "values {}..{} of a {} tensor cut a block of {}", start,
+         start + count, info.name, unit);
+  const std::size_t unit_bytes = dims_[0] == 0 ? 0 : size_ / static_cast<std::size_t>(dims_[0] / unit);
   Tensor view = *this;
   view.dims_[0] = count;
-  view.size_ = dims_[0] == 0 ? 0 : size_ / static_cast<std::size_t>(dims_[0]) * static_cast<std::size_t>(count);
-  view.data_ += dims_[0] == 0 ? 0 : size_ / static_cast<std::size_t>(dims_[0]) * static_cast<std::size_t>(start);
+  view.size_ = unit_bytes * static_cast<std::size_t>(count / unit);
+  view.data_ += unit_bytes * static_cast<std::size_t>(start / unit);
   return view;
 }
 

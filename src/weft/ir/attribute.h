@@ -46,7 +46,11 @@ struct Attribute {
   AttributeValue value;
 
   Attribute(std::string n, AttributeValue v) : name(std::move(n)), value(std::move(v)) {}
+  // One for each type that would otherwise convert to another's first.
+  Attribute(std::string n, bool v) : name(std::move(n)), value(v) {}
   Attribute(std::string n, int v) : name(std::move(n)), value(std::int64_t{v}) {}
+  Attribute(std::string n, std::int64_t v) : name(std::move(n)), value(v) {}
+  Attribute(std::string n, double v) : name(std::move(n)), value(v) {}
   Attribute(std::string n, const char* v) : name(std::move(n)), value(std::string(v)) {}
 };
 using Attributes = std::vector<Attribute>;

@@ -62,7 +62,10 @@ struct ViewOf {
 struct Rule {
   enum class State : std::uint8_t { not_yet, not_applicable, built };
   State state = State::not_yet;
-  std::string reason = {};
+  std::string reason;
+  // Constructors, not an aggregate: GCC 12 warns wrongly of an uninitialized string in a schema that names some rules.
+  Rule() noexcept {}
+  Rule(State s, std::string r) : state(s), reason(std::move(r)) {}
   static Rule not_applicable(std::string reason) { return {State::not_applicable, std::move(reason)}; }
 };
 

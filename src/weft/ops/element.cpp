@@ -1,36 +1,17 @@
 #include "weft/ops/element.h"
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "weft/base/block_codec.h"
 #include "weft/base/fail.h"
+#include "weft/base/half.h"
 
 namespace weft::ops {
 namespace {
-
-template <class T, class U>
-std::vector<U> widened(const Tensor& tensor) {
-  const auto values = tensor.values<T>();
-  return {values.begin(), values.end()};
-}
-
-template <class U>
-std::vector<U> load_integers(const Tensor& tensor) {
-  switch (tensor.dtype()) {
-    case DType::i8: return widened<std::int8_t, U>(tensor);
-    case DType::u8:
-    case DType::boolean: return widened<std::uint8_t, U>(tensor);
-    case DType::i16: return widened<std::int16_t, U>(tensor);
-    case DType::u16: return widened<std::uint16_t, U>(tensor);
-    case DType::i32: return widened<std::int32_t, U>(tensor);
-    case DType::u32: return widened<std::uint32_t, U>(tensor);
-    case DType::i64: return widened<std::int64_t, U>(tensor);
-    case DType::u64: return widened<std::uint64_t, U>(tensor);
-    default:
-      fail(ErrorKind::dtype_mismatch, "UnsupportedDtype", "", "{} is no integer type", to_string(tensor.dtype()));
-  }
-}
 
 template <class T>
 T saturated(double x) {
@@ -42,81 +23,148 @@ T saturated(double x) {
   return static_cast<T>(x);
 }
 
-template <class T, class Convert>
-void fill(Tensor& tensor, std::size_t count, Convert convert) {
-  auto out = tensor.mutable_values<T>();
-  for (std::size_t i = 0; i < count; ++i) out[i] = convert(i);
+// The nearest f32, rounded to odd where it is inexact, so that a half float may be rounded from it.
+float odd_f32(double x) {
+  const auto near = static_cast<float>(x);
+  if (static_cast<double>(near) == x || !std::isfinite(near)) return near;
+  auto bits = std::bit_cast<std::uint32_t>(near);
+  if (std::abs(static_cast<double>(near)) > std::abs(x)) --bits;
+  return std::bit_cast<float>(bits | 1u);
+}
+
+struct Boolean {};
+struct Half {};
+struct Brain {};
+
+// Calls visit with the C++ type that holds an element of a plain real dtype, or a tag where none does.
+template <class Visit>
+void with_element_type(DType dtype, Visit visit) {
+  switch (dtype) {
+    case DType::f32: return visit(float{});
+    case DType::f64: return visit(double{});
+    case DType::f16: return visit(Half{});
+    case DType::bf16: return visit(Brain{});
+    case DType::boolean: return visit(Boolean{});
+    case DType::i8: return visit(std::int8_t{});
+    case DType::u8: return visit(std::uint8_t{});
+    case DType::i16: return visit(std::int16_t{});
+    case DType::u16: return visit(std::uint16_t{});
+    case DType::i32: return visit(std::int32_t{});
+    case DType::u32: return visit(std::uint32_t{});
+    case DType::i64: return visit(std::int64_t{});
+    case DType::u64: return visit(std::uint64_t{});
+    default: fail(ErrorKind::dtype_mismatch, "UnsupportedDtype", "", "{} has no plain real elements", to_string(dtype));
+  }
+}
+
+template <class Convert, class From, class To>
+void convert_all(std::span<const From> from, std::span<To> to, Convert convert) {
+  for (std::size_t i = 0; i < to.size(); ++i) to[i] = convert(from[i]);
+}
+
+template <class T>
+std::span<const T> range(const Tensor& tensor, std::int64_t start, std::size_t count) {
+  return tensor.values<T>().subspan(static_cast<std::size_t>(start), count);
+}
+
+template <class T>
+std::span<T> mutable_range(Tensor& tensor, std::int64_t start, std::size_t count) {
+  return tensor.mutable_values<T>().subspan(static_cast<std::size_t>(start), count);
 }
 
 }  // namespace
 
-std::vector<double> load_f64(const Tensor& tensor) {
-  switch (tensor.dtype()) {
-    case DType::f32: return widened<float, double>(tensor);
-    case DType::f64: return widened<double, double>(tensor);
-    default: break;
-  }
-  if (is_integer(tensor.dtype()) || tensor.dtype() == DType::boolean) return load_integers<double>(tensor);
-  if (tensor.dtype() == DType::c64)
-    fail(ErrorKind::dtype_mismatch, "UnsupportedDtype", "", "a complex tensor has no real values");
-  return widened<float, double>(tensor.to_f32());
+void load_f64(const Tensor& tensor, std::int64_t start, std::span<double> values) {
+  const std::size_t n = values.size();
+  with_element_type(tensor.dtype(), [&](auto type) {
+    using T = decltype(type);
+    if constexpr (std::is_same_v<T, Half>)
+      convert_all(range<std::uint16_t>(tensor, start, n), values, [](std::uint16_t x) { return f16_to_f32(x); });
+    else if constexpr (std::is_same_v<T, Brain>)
+      convert_all(range<std::uint16_t>(tensor, start, n), values, [](std::uint16_t x) { return bf16_to_f32(x); });
+    else if constexpr (std::is_same_v<T, Boolean>)
+      convert_all(range<std::uint8_t>(tensor, start, n), values, [](std::uint8_t x) { return x != 0 ? 1.0 : 0.0; });
+    else
+      convert_all(range<T>(tensor, start, n), values, [](T x) { return static_cast<double>(x); });
+  });
 }
 
-std::vector<std::int64_t> load_i64(const Tensor& tensor) { return load_integers<std::int64_t>(tensor); }
+void load_i64(const Tensor& tensor, std::int64_t start, std::span<std::int64_t> values) {
+  const std::size_t n = values.size();
+  with_element_type(tensor.dtype(), [&](auto type) {
+    using T = decltype(type);
+    if constexpr (std::is_same_v<T, Boolean>)
+      convert_all(range<std::uint8_t>(tensor, start, n), values, [](std::uint8_t x) { return x != 0 ? 1 : 0; });
+    else if constexpr (std::is_integral_v<T>)
+      convert_all(range<T>(tensor, start, n), values, [](T x) { return static_cast<std::int64_t>(x); });
+    else
+      fail(ErrorKind::dtype_mismatch, "UnsupportedDtype", "", "{} is no integer type", to_string(tensor.dtype()));
+  });
+}
+
+void store_f64(Tensor& tensor, std::int64_t start, std::span<const double> values) {
+  const std::size_t n = values.size();
+  with_element_type(tensor.dtype(), [&](auto type) {
+    using T = decltype(type);
+    if constexpr (std::is_same_v<T, Half>)
+      convert_all(values, mutable_range<std::uint16_t>(tensor, start, n),
+                  [](double x) { return f32_to_f16(odd_f32(x)); });
+    else if constexpr (std::is_same_v<T, Brain>)
+      convert_all(values, mutable_range<std::uint16_t>(tensor, start, n),
+                  [](double x) { return f32_to_bf16(odd_f32(x)); });
+    else if constexpr (std::is_same_v<T, Boolean>)
+      convert_all(values, mutable_range<std::uint8_t>(tensor, start, n),
+                  [](double x) { return static_cast<std::uint8_t>(x != 0); });
+    else if constexpr (std::is_integral_v<T>)
+      convert_all(values, mutable_range<T>(tensor, start, n), [](double x) { return saturated<T>(x); });
+    else
+      convert_all(values, mutable_range<T>(tensor, start, n), [](double x) { return static_cast<T>(x); });
+  });
+}
+
+void store_i64(Tensor& tensor, std::int64_t start, std::span<const std::int64_t> values) {
+  const std::size_t n = values.size();
+  with_element_type(tensor.dtype(), [&](auto type) {
+    using T = decltype(type);
+    if constexpr (std::is_same_v<T, Boolean>) {
+      convert_all(values, mutable_range<std::uint8_t>(tensor, start, n),
+                  [](std::int64_t x) { return static_cast<std::uint8_t>(x != 0); });
+    } else if constexpr (std::is_integral_v<T>) {
+      convert_all(values, mutable_range<T>(tensor, start, n), [](std::int64_t x) { return static_cast<T>(x); });
+    } else if constexpr (std::is_same_v<T, float>) {
+      convert_all(values, mutable_range<T>(tensor, start, n), [](std::int64_t x) { return static_cast<float>(x); });
+    } else {
+      const std::vector<double> reals(values.begin(), values.end());
+      store_f64(tensor, start, reals);
+    }
+  });
+}
+
+std::vector<double> load_f64(const Tensor& tensor) {
+  if (tensor.dtype() == DType::c64)
+    fail(ErrorKind::dtype_mismatch, "UnsupportedDtype", "", "a complex tensor has no real values");
+  std::vector<double> values(static_cast<std::size_t>(tensor.numel()));
+  load_f64(is_packed(tensor.dtype()) ? tensor.to_f32() : tensor, 0, values);
+  return values;
+}
+
+std::vector<std::int64_t> load_i64(const Tensor& tensor) {
+  std::vector<std::int64_t> values(static_cast<std::size_t>(tensor.numel()));
+  load_i64(tensor, 0, values);
+  return values;
+}
 
 void store_f64(Tensor& tensor, std::span<const double> values) {
-  const std::size_t n = values.size();
-  switch (tensor.dtype()) {
-    case DType::f64: return fill<double>(tensor, n, [&](std::size_t i) { return values[i]; });
-    case DType::f32: return fill<float>(tensor, n, [&](std::size_t i) { return static_cast<float>(values[i]); });
-    case DType::boolean:
-      return fill<std::uint8_t>(tensor, n, [&](std::size_t i) { return static_cast<std::uint8_t>(values[i] != 0); });
-    case DType::i8:
-      return fill<std::int8_t>(tensor, n, [&](std::size_t i) { return saturated<std::int8_t>(values[i]); });
-    case DType::u8:
-      return fill<std::uint8_t>(tensor, n, [&](std::size_t i) { return saturated<std::uint8_t>(values[i]); });
-    case DType::i16:
-      return fill<std::int16_t>(tensor, n, [&](std::size_t i) { return saturated<std::int16_t>(values[i]); });
-    case DType::u16:
-      return fill<std::uint16_t>(tensor, n, [&](std::size_t i) { return saturated<std::uint16_t>(values[i]); });
-    case DType::i32:
-      return fill<std::int32_t>(tensor, n, [&](std::size_t i) { return saturated<std::int32_t>(values[i]); });
-    case DType::u32:
-      return fill<std::uint32_t>(tensor, n, [&](std::size_t i) { return saturated<std::uint32_t>(values[i]); });
-    case DType::i64:
-      return fill<std::int64_t>(tensor, n, [&](std::size_t i) { return saturated<std::int64_t>(values[i]); });
-    case DType::u64:
-      return fill<std::uint64_t>(tensor, n, [&](std::size_t i) { return saturated<std::uint64_t>(values[i]); });
-    default: break;
-  }
+  if (!is_packed(tensor.dtype())) return store_f64(tensor, 0, values);
   const std::vector<float> rounded(values.begin(), values.end());
   encode_from_f32(tensor.dtype(), rounded, tensor.mutable_bytes());
 }
 
-void store_i64(Tensor& tensor, std::span<const std::int64_t> values) {
-  const std::size_t n = values.size();
-  switch (tensor.dtype()) {
-    case DType::boolean:
-      return fill<std::uint8_t>(tensor, n, [&](std::size_t i) { return static_cast<std::uint8_t>(values[i] != 0); });
-    case DType::i8:
-      return fill<std::int8_t>(tensor, n, [&](std::size_t i) { return static_cast<std::int8_t>(values[i]); });
-    case DType::u8:
-      return fill<std::uint8_t>(tensor, n, [&](std::size_t i) { return static_cast<std::uint8_t>(values[i]); });
-    case DType::i16:
-      return fill<std::int16_t>(tensor, n, [&](std::size_t i) { return static_cast<std::int16_t>(values[i]); });
-    case DType::u16:
-      return fill<std::uint16_t>(tensor, n, [&](std::size_t i) { return static_cast<std::uint16_t>(values[i]); });
-    case DType::i32:
-      return fill<std::int32_t>(tensor, n, [&](std::size_t i) { return static_cast<std::int32_t>(values[i]); });
-    case DType::u32:
-      return fill<std::uint32_t>(tensor, n, [&](std::size_t i) { return static_cast<std::uint32_t>(values[i]); });
-    case DType::i64: return fill<std::int64_t>(tensor, n, [&](std::size_t i) { return values[i]; });
-    case DType::u64:
-      return fill<std::uint64_t>(tensor, n, [&](std::size_t i) { return static_cast<std::uint64_t>(values[i]); });
-    default: break;
-  }
-  const std::vector<double> reals(values.begin(), values.end());
-  store_f64(tensor, reals);
+void store_i64(Tensor& tensor, std::span<const std::int64_t> values) { store_i64(tensor, 0, values); }
+
+double rounded_to_odd(double x, double error) {
+  if (error == 0 || !std::isfinite(x) || (std::bit_cast<std::uint64_t>(x) & 1) != 0) return x;
+  return std::nextafter(x, error > 0 ? HUGE_VAL : -HUGE_VAL);
 }
 
 std::vector<std::int64_t> strides_of(std::span<const std::int64_t> dims) {

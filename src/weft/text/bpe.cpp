@@ -13,12 +13,9 @@ namespace {
 
 constexpr std::uint32_t none = StringTable::none;
 
-// A candidate sorts after another that must be merged before it, so that the heap's top is the next to merge.
-struct Later {
-  bool operator()(const Bpe::Candidate& a, const Bpe::Candidate& b) const {
-    return a.rank != b.rank ? a.rank > b.rank : a.left > b.left;
-  }
-};
+bool earlier(const Bpe::Candidate& a, const Bpe::Candidate& b) { return a.order < b.order; }
+bool later(const Bpe::Candidate& a, const Bpe::Candidate& b) { return a.order > b.order; }
+std::uint64_t order_of(std::uint32_t rank, std::uint32_t left) { return std::uint64_t{rank} << 32 | left; }
 
 }  // namespace
 
@@ -44,6 +41,7 @@ void Bpe::add_merges(TokenTable& tokens, const Vocabulary& vocabulary) {
     if (text.find(' ') != std::string::npos) return std::nullopt;
     return replace_all(text, spm_space, " ");
   };
+  merges_.reserve(vocabulary.merges.size());
   std::uint32_t rank = 0;
   for (const auto& [left_text, right_text] : vocabulary.merges) {
     const std::optional<std::string> left = surface(left_text), right = surface(right_text);
@@ -87,12 +85,12 @@ std::optional<Bpe::Candidate> Bpe::candidate(std::string_view piece, std::uint32
     if (length > longest_) return std::nullopt;
     const std::uint32_t symbol = tokens_.symbols.find(piece.substr(a.begin, length));
     if (symbol == none || tokens_.encoded_as(symbol) < 0) return std::nullopt;
-    return Candidate{score_rank_[symbol], left, length, symbol};
+    return Candidate{order_of(score_rank_[symbol], left), length, symbol};
   }
   if (a.symbol == none || b.symbol == none) return std::nullopt;
   const MergeTable::Merge* merge = merges_.find(a.symbol, b.symbol);
   if (merge == nullptr) return std::nullopt;
-  return Candidate{merge->rank, left, length, merge->symbol};
+  return Candidate{order_of(merge->rank, left), length, merge->symbol};
 }
 
 void Bpe::split(std::string_view piece, std::vector<Node>& nodes) const {
@@ -113,23 +111,29 @@ void Bpe::split(std::string_view piece, std::vector<Node>& nodes) const {
 }
 
 void Bpe::merge(std::string_view piece, Scratch& scratch) const {
-  auto& [nodes, heap] = scratch;
+  auto& [nodes, initial, heap] = scratch;
   split(piece, nodes);
+  initial.clear();
   heap.clear();
   for (std::uint32_t i = 0; i < nodes.size(); ++i)
-    if (const auto found = candidate(piece, i, nodes)) heap.push_back(*found);
-  std::make_heap(heap.begin(), heap.end(), Later());
+    if (const auto found = candidate(piece, i, nodes)) initial.push_back(*found);
+  if (!std::is_sorted(initial.begin(), initial.end(), earlier)) std::sort(initial.begin(), initial.end(), earlier);
   const auto consider = [&](std::uint32_t left) {
     const auto found = candidate(piece, left, nodes);
     if (!found) return;
     heap.push_back(*found);
-    std::push_heap(heap.begin(), heap.end(), Later());
+    std::push_heap(heap.begin(), heap.end(), later);
   };
-  while (!heap.empty()) {
-    std::pop_heap(heap.begin(), heap.end(), Later());
-    const Candidate best = heap.back();
-    heap.pop_back();
-    Node& left = nodes[best.left];
+  for (auto next = initial.cbegin(); next != initial.cend() || !heap.empty();) {
+    Candidate best;
+    if (heap.empty() || (next != initial.cend() && next->order < heap.front().order)) {
+      best = *next++;
+    } else {
+      std::pop_heap(heap.begin(), heap.end(), later);
+      best = heap.back();
+      heap.pop_back();
+    }
+    Node& left = nodes[best.left()];
     // Nodes only grow, so an unchanged sum of lengths means an unchanged pair.
     if (left.length == 0 || left.next == none || left.length + nodes[left.next].length != best.length) continue;
     Node& right = nodes[left.next];
@@ -137,9 +141,9 @@ void Bpe::merge(std::string_view piece, Scratch& scratch) const {
     left.symbol = best.symbol;
     left.next = right.next;
     right.length = 0;
-    if (left.next != none) nodes[left.next].previous = best.left;
+    if (left.next != none) nodes[left.next].previous = best.left();
     if (left.previous != none) consider(left.previous);
-    consider(best.left);
+    consider(best.left());
   }
 }
 

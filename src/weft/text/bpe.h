@@ -21,12 +21,16 @@ class Bpe {
     std::uint32_t next = 0, previous = 0;
     std::uint32_t symbol = 0;  // StringTable::none for a character that occurs in no token and no merge
   };
+  // Two neighbors that may be merged. They are still the same two while their lengths still sum to `length`.
   struct Candidate {
-    std::uint32_t rank, left, length, symbol;
+    std::uint64_t order = 0;  // rank above the number of the left node: the lowest is merged first
+    std::uint32_t length = 0, symbol = 0;
+    std::uint32_t left() const { return static_cast<std::uint32_t>(order); }
   };
   struct Scratch {
     std::vector<Node> nodes;
-    std::vector<Candidate> heap;
+    std::vector<Candidate> initial;  // of the pairs that the piece starts with, sorted
+    std::vector<Candidate> heap;     // of those that merging brought about
   };
 
   // Interns what the merges name in `tokens`, which must outlive this. Byte-level starts from single bytes,

@@ -1,5 +1,7 @@
 #include "weft/text/merge_table.h"
 
+#include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "weft/text/hash.h"
@@ -17,7 +19,7 @@ std::size_t MergeTable::locate(std::uint64_t pair) const {
 }
 
 void MergeTable::add(std::uint32_t left, std::uint32_t right, Merge merge) {
-  if (2 * (std::size_t{size_} + 1) > slots_.size()) grow();
+  if (2 * (std::size_t{size_} + 1) > slots_.size()) rehash(std::max<std::size_t>(64, 2 * slots_.size()));
   Slot& slot = slots_[locate(pair_of(left, right))];
   if (slot.pair != free) return;
   slot = {pair_of(left, right), merge};
@@ -30,8 +32,12 @@ const MergeTable::Merge* MergeTable::find(std::uint32_t left, std::uint32_t righ
   return slot.pair == free ? nullptr : &slot.merge;
 }
 
-void MergeTable::grow() {
-  std::vector<Slot> old(slots_.empty() ? 64 : 2 * slots_.size());
+void MergeTable::reserve(std::size_t count) {
+  if (2 * count > slots_.size()) rehash(std::bit_ceil(2 * count));
+}
+
+void MergeTable::rehash(std::size_t count) {
+  std::vector<Slot> old(count);
   old.swap(slots_);
   for (const Slot& slot : old)
     if (slot.pair != free) slots_[locate(slot.pair)] = slot;

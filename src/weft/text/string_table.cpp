@@ -1,5 +1,7 @@
 #include "weft/text/string_table.h"
 
+#include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "weft/text/hash.h"
@@ -18,7 +20,7 @@ std::size_t StringTable::locate(std::string_view text, std::uint64_t hash) const
 }
 
 std::uint32_t StringTable::intern(std::string_view text) {
-  if (2 * (ends_.size() + 1) > slots_.size()) grow();
+  if (2 * (ends_.size() + 1) > slots_.size()) rehash(std::max<std::size_t>(64, 2 * slots_.size()));
   const std::uint64_t hash = hash_bytes(text);
   Slot& slot = slots_[locate(text, hash)];
   if (slot.number == none) {
@@ -33,8 +35,13 @@ std::uint32_t StringTable::find(std::string_view text) const {
   return slots_.empty() ? none : slots_[locate(text, hash_bytes(text))].number;
 }
 
-void StringTable::grow() {
-  std::vector<Slot> slots(slots_.empty() ? 64 : 2 * slots_.size());
+void StringTable::reserve(std::size_t count) {
+  if (2 * count > slots_.size()) rehash(std::bit_ceil(2 * count));
+  ends_.reserve(count);
+}
+
+void StringTable::rehash(std::size_t count) {
+  std::vector<Slot> slots(count);
   const std::size_t mask = slots.size() - 1;
   for (std::uint32_t number = 0; number < size(); ++number) {
     const std::uint64_t hash = hash_bytes((*this)[number]);

@@ -13,6 +13,8 @@ class StringTable {
  public:
   static constexpr std::uint32_t none = 0xFFFFFFFF;
 
+  // Makes room for `count` strings in all; more may come.
+  void reserve(std::size_t count);
   // The number of `text`, a new one if it was not here. `text` must not view this table's own bytes.
   std::uint32_t intern(std::string_view text);
   std::uint32_t find(std::string_view text) const;           // none if it is not here
@@ -29,7 +31,7 @@ class StringTable {
   };
   // The slot that holds `text`, or the free one where it belongs.
   std::size_t locate(std::string_view text, std::uint64_t hash) const;
-  void grow();
+  void rehash(std::size_t slots);
 
   std::string bytes_;
   std::vector<std::uint64_t> ends_;

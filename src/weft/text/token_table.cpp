@@ -96,6 +96,8 @@ TokenTable::TokenTable(const Vocabulary& vocabulary) {
   });
   const std::vector<TokenKind> kinds = effective_kinds(vocabulary, order);
   tokens_.reserve(order.size());
+  texts.reserve(order.size());
+  symbols.reserve(order.size() + 256);
   for (std::size_t i = 0; i < order.size(); ++i) add(vocabulary.entries[order[i]], kinds[i], vocabulary);
   index_ids();
 }

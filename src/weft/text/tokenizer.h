@@ -20,7 +20,7 @@ struct EncodeOptions {
   // plain text. User-defined tokens are always matched whole.
   bool parse_special = false;
   // Unset: as the vocabulary says. A BOS that the text already starts with is not doubled.
-  std::optional<bool> add_bos, add_eos;
+  std::optional<bool> add_bos = std::nullopt, add_eos = std::nullopt;
 };
 
 // SentencePiece vocabularies may put a space before a text (Vocabulary::add_space_prefix). Decoding a whole text
