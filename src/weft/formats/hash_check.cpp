@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -25,6 +26,7 @@ constexpr std::size_t chunk = std::size_t{4} << 20;
 struct HashCheck::State {
   std::shared_ptr<const void> owner;
   std::string expected, where, what, found;
+  std::exception_ptr error;
   std::atomic<bool> stop{false};
   std::mutex joining;
   std::thread worker;
@@ -38,10 +40,14 @@ HashCheck::HashCheck(std::shared_ptr<const void> owner, std::span<const std::byt
   state_->where = std::move(where);
   state_->what = std::move(what);
   state_->worker = std::thread([state = state_.get(), bytes] {
-    Sha256 hash;
-    for (std::size_t at = 0; at < bytes.size() && !state->stop; at += chunk)
-      hash.update(bytes.subspan(at, std::min(chunk, bytes.size() - at)));
-    state->found = hash.hex_digest();
+    try {
+      Sha256 hash;
+      for (std::size_t at = 0; at < bytes.size() && !state->stop; at += chunk)
+        hash.update(bytes.subspan(at, std::min(chunk, bytes.size() - at)));
+      state->found = hash.hex_digest();
+    } catch (...) {
+      state->error = std::current_exception();
+    }
   });
 }
 
@@ -55,6 +61,7 @@ void HashCheck::finish() {
     const std::lock_guard lock(state_->joining);
     if (state_->worker.joinable()) state_->worker.join();
   }
+  if (state_->error) std::rethrow_exception(state_->error);
   if (state_->found != state_->expected) refuse(state_->where, state_->what, state_->expected, state_->found);
 }
 

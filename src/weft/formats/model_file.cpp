@@ -13,6 +13,7 @@
 #include "weft/formats/hex_text.h"
 #include "weft/formats/model_frontmatter.h"
 #include "weft/formats/model_layout.h"
+#include "weft/formats/model_tensors.h"
 #include "weft/formats/model_vocabulary.h"
 #include "weft/formats/toml_document.h"
 

@@ -23,7 +23,7 @@
 #include "weft/base/tensor.h"
 #include "weft/formats/config_table.h"
 #include "weft/formats/model_limits.h"
-#include "weft/formats/model_tensors.h"
+#include "weft/formats/model_tensor.h"
 #include "weft/text/vocabulary.h"
 
 namespace weft {

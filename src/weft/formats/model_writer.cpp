@@ -14,6 +14,7 @@
 #include "weft/formats/model_encoding.h"
 #include "weft/formats/model_layout.h"
 #include "weft/formats/model_limits.h"
+#include "weft/formats/model_tensors.h"
 #include "weft/formats/model_vocabulary.h"
 #include "weft/formats/toml_text.h"
 
@@ -115,6 +116,10 @@ ModelTensor& ModelWriter::append(std::string name, DType dtype, std::vector<std:
   if (dims.size() > 8 || std::any_of(dims.begin(), dims.end(), [](std::int64_t dim) { return dim < 1; }))
     fail(ErrorKind::invalid_argument, "BadTensorShape", where, "{}: at most 8 dimensions, each of 1 and more",
          dims_text(dims));
+  // Readers accept rows of four ternary values; whole groups of 32 are what kernels like.
+  if (dtype == DType::ternary && (dims.empty() || dims.back() % 32 != 0))
+    fail(ErrorKind::invalid_argument, "BlockMisaligned", where,
+         "{}: the last dimension of a ternary tensor must be a multiple of 32", dims_text(dims));
   name = canonical_tensor_name(name);
   if (std::any_of(tensors_.begin(), tensors_.end(), [&](const ModelTensor& tensor) { return tensor.name == name; }))
     fail(ErrorKind::invalid_argument, "DuplicateTensor", where, "the tensor is added twice");

@@ -14,7 +14,7 @@
 #include "weft/base/export.h"
 #include "weft/base/tensor.h"
 #include "weft/formats/config_table.h"
-#include "weft/formats/model_tensors.h"
+#include "weft/formats/model_tensor.h"
 #include "weft/text/vocabulary.h"
 
 namespace weft {

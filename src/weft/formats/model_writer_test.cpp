@@ -141,6 +141,7 @@ TEST_F(ModelWriterTest, TensorsAreCheckedWhenTheyAreAdded) {
   EXPECT_EQ(code_of([&] { writer.add_tensor("b", Tensor::zeros(DType::f32, {0})); }), "BadTensorShape");
   EXPECT_EQ(code_of([&] { writer.add_tensor("b", Tensor::zeros(DType::c64, {1})); }), "NotRepresentable");
   EXPECT_EQ(code_of([&] { writer.add_tensor("b", DType::q8_0, {33}, {}); }), "BlockMisaligned");
+  EXPECT_EQ(code_of([&] { writer.add_tensor("b", DType::ternary, {4}, {}); }), "BlockMisaligned");
   EXPECT_EQ(code_of([&] { writer.add_alias("b", "c"); }), "MissingTensor");
   EXPECT_EQ(code_of([&] { ModelWriter("x", {.alignment = 48}); }), "InvalidField");
   EXPECT_EQ(code_of([&] { ModelWriter(""); }), "InvalidField");
