@@ -2,7 +2,7 @@
 # CMakePresets.json for the three configurations, which work without this file too.
 
 JOBS ?= $(shell nproc)
-MODEL ?= models/demo.model
+MODEL ?=
 PROMPT ?= It is a truth universally acknowledged
 PREFIX ?= /usr/local
 
@@ -16,7 +16,7 @@ sources = $(shell find src tests -name '*.h' -o -name '*.cpp')
 help: ## list these goals
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 16
 
-run: setup-run build/release/build.ninja ## build the program and let the bundled model continue PROMPT
+run: setup-run build/release/build.ninja ## build the program; the bundled model (or MODEL) continues PROMPT
 	@$(call cmake_build,release) --target weft_program
 	@$(program) run $(MODEL) -p "$(PROMPT)"
 

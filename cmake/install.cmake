@@ -6,6 +6,7 @@ set(WEFT_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/weft)
 install(TARGETS weft EXPORT weft-targets)
 if(TARGET weft_program)
   install(TARGETS weft_program)
+  install(FILES models/demo.model DESTINATION share/weft OPTIONAL)  # where the program looks for it
 endif()
 foreach(header ${WEFT_PUBLIC_HEADERS})
   get_filename_component(directory ${header} DIRECTORY)

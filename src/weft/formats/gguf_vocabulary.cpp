@@ -1,22 +1,20 @@
 #include "weft/formats/gguf_vocabulary.h"
 
 #include <algorithm>
-#include <array>
 #include <string>
 #include <utility>
 
 #include "weft/base/fail.h"
 #include "weft/base/utf8.h"
+#include "weft/formats/vocabulary_defaults.h"
 #include "weft/text/pre_tokenizer.h"
 
 namespace weft {
 namespace {
 
-constexpr std::size_t most_tokens = 4194304, most_merges = 8388608, longest_token = 64 * 1024;
 constexpr std::string_view model_key = "tokenizer.ggml.model", pre_key = "tokenizer.ggml.pre",
                            tokens_key = "tokenizer.ggml.tokens", scores_key = "tokenizer.ggml.scores",
                            kinds_key = "tokenizer.ggml.token_type", merges_key = "tokenizer.ggml.merges";
-constexpr std::array<std::string_view, 4> turn_ends{"<|im_end|>", "<end_of_turn>", "<turn|>", "<|eot_id|>"};
 
 class VocabularyReader {
  public:
@@ -69,10 +67,10 @@ class VocabularyReader {
 
   void read_entries() {
     const auto& tokens = file_.get_strings(tokens_key);
-    expect_within(tokens_key, tokens.size(), most_tokens);
+    expect_within(tokens_key, tokens.size(), max_vocabulary_tokens);
     vocabulary_.entries.reserve(tokens.size());
     for (std::size_t id = 0; id < tokens.size(); ++id) {
-      if (tokens[id].size() > longest_token) bad_token(tokens_key, id, "it is longer than 64 KiB");
+      if (tokens[id].size() > max_vocabulary_token_bytes) bad_token(tokens_key, id, "it is longer than 64 KiB");
       if (find_invalid_utf8(tokens[id])) bad_token(tokens_key, id, "it is not valid UTF-8");
       vocabulary_.entries.push_back({static_cast<std::int32_t>(id), std::string(tokens[id])});
     }
@@ -108,7 +106,7 @@ class VocabularyReader {
       if (!spm()) file_.get_strings(merges_key);  // byte-level BPE cannot do without
       return;
     }
-    expect_within(merges_key, merges->size(), most_merges);
+    expect_within(merges_key, merges->size(), max_vocabulary_merges);
     vocabulary_.merges.reserve(merges->size());
     for (std::size_t rank = 0; rank < merges->size(); ++rank) {
       const std::string_view merge = (*merges)[rank];
@@ -139,26 +137,13 @@ class VocabularyReader {
     return static_cast<std::int32_t>(*id);
   }
 
-  void add_eos(std::int32_t id) {
-    if (std::find(vocabulary_.eos.begin(), vocabulary_.eos.end(), id) == vocabulary_.eos.end())
-      vocabulary_.eos.push_back(id);
-  }
-
   void read_special_ids() {
     vocabulary_.bos = find_id("tokenizer.ggml.bos_token_id");
     vocabulary_.unk = find_id("tokenizer.ggml.unknown_token_id");
     vocabulary_.pad = find_id("tokenizer.ggml.padding_token_id");
-    if (const auto eos = find_id("tokenizer.ggml.eos_token_id")) add_eos(*eos);
-    if (const auto eot = find_id("tokenizer.ggml.eot_token_id")) add_eos(*eot);
-    for (const VocabularyEntry& entry : vocabulary_.entries)
-      if (entry.kind == TokenKind::control &&
-          std::find(turn_ends.begin(), turn_ends.end(), entry.text) != turn_ends.end())
-        add_eos(entry.id);
-  }
-
-  bool has_token(std::string_view text) const {
-    return std::any_of(vocabulary_.entries.begin(), vocabulary_.entries.end(),
-                       [&](const VocabularyEntry& entry) { return entry.text == text; });
+    if (const auto eos = find_id("tokenizer.ggml.eos_token_id")) add_eos(vocabulary_, *eos);
+    if (const auto eot = find_id("tokenizer.ggml.eot_token_id")) add_eos(vocabulary_, *eot);
+    add_turn_ends(vocabulary_);
   }
 
   bool setting(std::string_view key, bool otherwise, bool possible) const {
@@ -172,10 +157,9 @@ class VocabularyReader {
     vocabulary_.byte_fallback =
         spm() && std::any_of(vocabulary_.entries.begin(), vocabulary_.entries.end(),
                              [](const VocabularyEntry& entry) { return entry.kind == TokenKind::byte; });
-    vocabulary_.byte_fallback = vocabulary_.byte_fallback || (spm() && has_token("<0x0A>"));
+    vocabulary_.byte_fallback = vocabulary_.byte_fallback || (spm() && has_token(vocabulary_, "<0x0A>"));
     vocabulary_.add_bos =
-        setting("tokenizer.ggml.add_bos_token", spm() || vocabulary_.pre == "llama3" || has_token("<bos>"),
-                vocabulary_.bos.has_value());
+        setting("tokenizer.ggml.add_bos_token", adds_bos_by_default(vocabulary_), vocabulary_.bos.has_value());
     vocabulary_.add_eos = setting("tokenizer.ggml.add_eos_token", false, !vocabulary_.eos.empty());
     vocabulary_.add_space_prefix = file_.find_bool("tokenizer.ggml.add_space_prefix").value_or(spm());
   }

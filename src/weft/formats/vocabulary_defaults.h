@@ -1,0 +1,25 @@
+// What a vocabulary means where its file leaves something out: the same for every format.
+#pragma once
+
+#include <string_view>
+
+#include "weft/text/vocabulary.h"
+
+namespace weft {
+
+// Limits of a vocabulary from a file.
+constexpr std::size_t max_vocabulary_tokens = 4194304, max_vocabulary_merges = 8388608,
+                      max_vocabulary_token_bytes = 64 * 1024;
+
+// Whether a text begins with BOS: for SentencePiece, for the Llama 3 pre-tokenizer and where a token "<bos>" exists.
+bool adds_bos_by_default(const Vocabulary& vocabulary);
+
+// Makes the tokens that end a turn of a chat ("<|im_end|>", ...) end a text, where they are control tokens.
+void add_turn_ends(Vocabulary& vocabulary);
+
+// Appends an id that ends a text, unless it is there.
+void add_eos(Vocabulary& vocabulary, std::int32_t id);
+
+bool has_token(const Vocabulary& vocabulary, std::string_view text);
+
+}  // namespace weft
