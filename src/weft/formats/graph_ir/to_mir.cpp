@@ -14,8 +14,11 @@ namespace {
 
 class Importer {
  public:
-  Importer(const Graph& source, const std::string& name, const ToMirOptions& options)
-      : source_(source), options_(options), mir_(name), target_{source, uses_, mir_, {}, {}, {}, weft::Dim(1)} {}
+  Importer(const Graph& source, const ToMirOptions& options)
+      : source_(source),
+        options_(options),
+        mir_(options.name),
+        target_{source, uses_, mir_, {}, {}, {}, weft::Dim(1)} {}
 
   weft::Graph run() {
     for (std::size_t i = 0; i < source_.nodes.size(); ++i)
@@ -114,11 +117,11 @@ class Importer {
 
 }  // namespace
 
-weft::Graph to_mir(const Graph& graph, const std::string& name, const ToMirOptions& options) {
+weft::Graph to_mir(const Graph& graph, const ToMirOptions& options) {
   ValidateOptions strict;
   strict.weights_indexed = true;
   validate(graph, strict);
-  return Importer(graph, name, options).run();
+  return Importer(graph, options).run();
 }
 
 }  // namespace weft::graph_ir

@@ -70,7 +70,7 @@ TEST(GraphIrToMir, NamesIdsAndHintsAreKept) {
   Graph graph = one_node(make_op(Tag::swi_glu), {{2, 8}, {4, 8}, {4, 8}, {3, 4}});
   graph.nodes[0].id = 17;
   graph.nodes[0].backend_hint = BackendHint::cuda;
-  const weft::Graph mir = to_mir(graph, "ffn");
+  const weft::Graph mir = to_mir(graph, {.name = "ffn"});
   EXPECT_EQ(mir.name(), "ffn");
   EXPECT_THAT(ops_of(mir), ElementsAre("MatMul", "MatMul", "Activation", "Binary", "MatMul"));
   EXPECT_EQ(mir.find_value("y0"), (Value{mir.size() - 1, 0}));
@@ -179,7 +179,7 @@ TEST(GraphIrToMir, CachesPositionsAndTiedHeads) {
             (weft::Shape{weft::Dim::symbol("past") + weft::Dim::symbol("ids.0"), 8}).text());
   ToMirOptions options;
   options.scalar_position = true;
-  const weft::Graph scalar = to_mir(cached_graph(), "main", options);
+  const weft::Graph scalar = to_mir(cached_graph(), options);
   EXPECT_EQ(scalar.node(*scalar.find_input("pos")).outputs[0].type.shape.text(), "[1]");
 }
 
