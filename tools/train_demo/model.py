@@ -37,7 +37,7 @@ class Norm(torch.autograd.Function):
     @staticmethod
     def backward(ctx, dy):
         n, r, g = ctx.saved_tensors
-        dg = torch.einsum("...i,...i->i", dy, n) if dy.dim() == 1 else (dy * n).sum(tuple(range(dy.dim() - 1)))
+        dg = (dy * n).sum(tuple(range(dy.dim() - 1)))
         dn = dy * g
         dx = dn.sub_(n * (dn * n).mean(-1, keepdim=True)).mul_(r)
         return dx, dg, None
@@ -68,6 +68,13 @@ def drop(x, p):
     n = x.numel()
     mask = torch.empty((n + 7) // 8, dtype=torch.int64).random_(-2**63, None).view(torch.uint8)[:n]
     return x * ((mask < keep).view(x.shape).to(x.dtype) * (256 / keep))
+
+
+def linear(x, w):
+    """x @ w.T; without gradients, in float32, by oneDNN (Debian's float32 F.linear is the reference BLAS, slow)."""
+    if torch.is_grad_enabled() or x.dtype != torch.float32:
+        return F.linear(x, w)
+    return torch.ops.aten.mkldnn_linear(x.contiguous().to_mkldnn(), w.contiguous().to_mkldnn(), None).to_dense()
 
 
 class Model(torch.nn.Module):
@@ -107,7 +114,8 @@ class Model(torch.nn.Module):
     def rope(self, x):
         """x [batch, position, head, head_dim] -> [batch, head, position, head_dim]"""
         pairs = torch.view_as_complex(x.float().unflatten(-1, (-1, 2)))
-        return self.half(torch.view_as_real(pairs * self.turn[:x.shape[1], None].to(pairs.dtype)).flatten(-2)).transpose(1, 2)
+        turned = torch.view_as_real(pairs * self.turn[:x.shape[1], None])
+        return self.half(turned.flatten(-2)).transpose(1, 2)
 
     def forward(self, ids):
         c, (B, N) = self.cfg, ids.shape
@@ -118,7 +126,7 @@ class Model(torch.nn.Module):
             t = {k: w[f"blk_{i}_{k}_weight"] for k in ("attn_norm", "attn_q", "attn_k", "attn_v", "attn_output",
                                                        "ffn_norm", "ffn_gate", "ffn_up", "ffn_down")}
             h = self.half(Norm.apply(x, t["attn_norm"], c.eps))
-            qkv = F.linear(h, torch.cat([t["attn_q"], t["attn_k"], t["attn_v"]]))
+            qkv = linear(h, torch.cat([t["attn_q"], t["attn_k"], t["attn_v"]]))
             qkv = qkv.view(B, N, c.heads + 2 * c.kv_heads, c.head_dim)
             qk = self.rope(qkv[:, :, :c.heads + c.kv_heads])
             group = c.heads // c.kv_heads
@@ -129,12 +137,12 @@ class Model(torch.nn.Module):
             s = (s + self.half(self.mask[:N, :N]).to(s.dtype)).softmax(-1)
             s = drop(s, pa).view(B * c.kv_heads, group * N, N)
             o = torch.bmm(s, v).view(B, c.heads, N, c.head_dim).transpose(1, 2).reshape(B, N, -1)
-            x = x + drop(F.linear(o, t["attn_output"]).to(x.dtype), p)
+            x = x + drop(linear(o, t["attn_output"]).to(x.dtype), p)
             h = self.half(Norm.apply(x, t["ffn_norm"], c.eps))
-            h = Gate.apply(F.linear(h, t["ffn_gate"]), F.linear(h, t["ffn_up"]))
-            x = x + drop(F.linear(h, t["ffn_down"]).to(x.dtype), p)
+            h = Gate.apply(linear(h, t["ffn_gate"]), linear(h, t["ffn_up"]))
+            x = x + drop(linear(h, t["ffn_down"]).to(x.dtype), p)
         x = self.half(Norm.apply(x, w["output_norm_weight"], c.eps))
-        return F.linear(x, w["token_embd_weight"]).to(self.w["output_norm_weight"].dtype)
+        return linear(x, w["token_embd_weight"]).to(self.w["output_norm_weight"].dtype)
 
 
 def parameters(cfg):

@@ -50,6 +50,21 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
 
 void AtomicFile::write(std::string_view text) { write(std::as_bytes(std::span(text))); }
 
+void AtomicFile::overwrite(std::uint64_t offset, std::string_view text) {
+  if (offset > size_ || text.size() > size_ - offset)
+    fail(ErrorKind::invalid_argument, "OutOfRange", path_.string(), "{} bytes at {} are beyond the {} written",
+         text.size(), offset, size_);
+  while (!text.empty()) {
+    const ssize_t written = ::pwrite(fd_, text.data(), text.size(), static_cast<off_t>(offset));
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      refuse(errno);
+    }
+    offset += static_cast<std::uint64_t>(written);
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
 void AtomicFile::commit() {
   if (::fsync(fd_) != 0) refuse(errno);
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) refuse(errno);

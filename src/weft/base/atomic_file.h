@@ -21,6 +21,8 @@ class WEFT_API AtomicFile {
 
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text);
+  // Replaces bytes that were written before.
+  void overwrite(std::uint64_t offset, std::string_view text);
   std::uint64_t size() const { return size_; }  // bytes written so far
   void commit();
 

@@ -4,9 +4,9 @@
 
 #include "weft/base/fail.h"
 #include "weft/base/mapped_file.h"
+#include "weft/formats/file_bytes.h"
 #include "weft/formats/gguf_part.h"
 #include "weft/formats/gguf_split.h"
-#include "weft/formats/mapped_tensor.h"
 
 namespace weft {
 
@@ -178,7 +178,8 @@ const GgufTensor* GgufFile::find_tensor(std::string_view name) const {
 }
 
 Tensor GgufFile::tensor(const GgufTensor& info) const {
-  return view_or_copy(files_[info.part], info.offset, info.dtype, info.dims);
+  const auto& file = files_[info.part];
+  return view_or_copy({file, file->bytes()}, info.offset, info.dtype, info.dims);
 }
 
 Tensor GgufFile::tensor(std::string_view name) const {

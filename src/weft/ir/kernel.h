@@ -10,12 +10,12 @@
 #include "weft/base/export.h"
 
 #include "weft/base/tensor.h"
-#include "weft/base/thread_pool.h"
 #include "weft/ir/graph.h"
 
 namespace weft {
 
 class Pcg32;
+class ThreadPool;
 
 // Per-sequence storage behind state slots, owned by the runtime.
 class StateAccess {

@@ -12,6 +12,7 @@
 
 #include "weft/base/block_codec.h"
 #include "weft/base/fail.h"
+#include "weft/base/thread_pool.h"
 #include "weft/ops/attention.h"
 #include "weft/ops/attention_layout.h"
 #include "weft/ops/element.h"

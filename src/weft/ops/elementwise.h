@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 
+#include "weft/base/thread_pool.h"
 #include "weft/ir/infer.h"
 #include "weft/ir/kernel.h"
 #include "weft/ops/broadcast.h"

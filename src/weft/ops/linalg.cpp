@@ -5,6 +5,7 @@
 
 #include "weft/base/block_codec.h"
 #include "weft/base/fail.h"
+#include "weft/base/thread_pool.h"
 #include "weft/ir/infer.h"
 #include "weft/ir/kernel.h"
 #include "weft/ops/element.h"

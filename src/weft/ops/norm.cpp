@@ -2,6 +2,7 @@
 #include <cmath>
 #include <vector>
 
+#include "weft/base/thread_pool.h"
 #include "weft/ir/infer.h"
 #include "weft/ir/kernel.h"
 #include "weft/ops/element.h"

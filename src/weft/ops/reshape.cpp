@@ -3,6 +3,7 @@
 #include <string>
 
 #include "weft/base/fail.h"
+#include "weft/base/thread_pool.h"
 #include "weft/ir/kernel.h"
 #include "weft/ir/op_schema.h"
 #include "weft/ops/element.h"

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "weft/base/fail.h"
+#include "weft/base/thread_pool.h"
 #include "weft/ir/op_schema.h"
 #include "weft/ops/elementwise.h"
 

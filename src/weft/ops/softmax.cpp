@@ -4,6 +4,7 @@
 #include <limits>
 #include <string>
 
+#include "weft/base/thread_pool.h"
 #include "weft/ir/infer.h"
 #include "weft/ir/kernel.h"
 #include "weft/ir/op_schema.h"

@@ -34,7 +34,7 @@ TEST(SpecialMatcher, AgreesWithTryingEveryEntryEverywhere) {
   for (int round = 0; round < 300; ++round) {
     std::vector<SpecialMatcher::Entry> entries;
     for (std::size_t n = random() % 12; n > 0; --n)
-      entries.push_back({word(6), static_cast<std::int32_t>(random() % 100)});
+      entries.push_back({word(round % 2 == 0 ? 6 : 20), static_cast<std::int32_t>(random() % 100)});
     const SpecialMatcher matcher(entries);
     const std::string text = word(40);
     for (std::size_t from = 0; from <= text.size(); ++from) {
@@ -46,6 +46,17 @@ TEST(SpecialMatcher, AgreesWithTryingEveryEntryEverywhere) {
       EXPECT_EQ(found->id, expected->id);
     }
   }
+}
+
+TEST(SpecialMatcher, LongEntriesThatNearlyMatch) {
+  const std::string run(5000, 'a');
+  const SpecialMatcher matcher({{run + "b", 1}, {run, 2}, {"aab", 3}});
+  const auto in_short = matcher.find(run.substr(1) + "b", 0);
+  ASSERT_TRUE(in_short);
+  EXPECT_EQ(in_short->id, 3);
+  EXPECT_EQ(in_short->begin, 4997u);
+  EXPECT_EQ(matcher.find(run + "ab", 0)->id, 2);
+  EXPECT_EQ(matcher.find(run + "b", 0)->id, 1);
 }
 
 TEST(SpecialMatcher, NothingMatchesWithoutEntries) {

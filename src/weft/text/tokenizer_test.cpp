@@ -121,6 +121,20 @@ TEST(Tokenizer, TheSpacePrefixIsForTheStartOfTheText) {
   EXPECT_THAT(Tokenizer::create(vocabulary)->encode("a", bare), ElementsAre(a));
 }
 
+TEST(Tokenizer, UserDefinedRunsOfSpaces) {
+  Vocabulary vocabulary = spm_vocabulary({visible, "a"});
+  vocabulary.add_space_prefix = false;
+  vocabulary.entries.push_back({900, "  ", 0, TokenKind::user_defined});
+  vocabulary.entries.push_back({901, visible + visible + visible, 0, TokenKind::user_defined});
+  const auto tokenizer = Tokenizer::create(vocabulary);
+  const std::int32_t space = *tokenizer->find_token(visible), a = *tokenizer->find_token("a");
+  for (const auto& [text, ids] : std::vector<std::pair<std::string, Ids>>{
+           {"a  a", {a, 900, a}}, {"a   a", {a, 901, a}}, {"a    a", {a, 901, space, a}}, {"a     ", {a, 901, 900}}}) {
+    EXPECT_EQ(tokenizer->encode(text, bare), ids) << text;
+    EXPECT_EQ(tokenizer->decode(ids), text);
+  }
+}
+
 TEST(Tokenizer, SpecialTokensOfATextAreMatchedOnlyOnRequest) {
   Vocabulary vocabulary = byte_level_vocabulary({{"<", "|"}, {"<|", "x"}});
   vocabulary.entries.push_back({300, "<|x|>", 0, TokenKind::control});

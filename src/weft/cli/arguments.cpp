@@ -1,0 +1,160 @@
+#include "weft/cli/arguments.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <map>
+
+#include "weft/version.h"
+
+namespace weft::cli {
+namespace {
+
+constexpr int usage_error = 2;
+
+CLI::Option* add_ids(CLI::App& command, std::vector<std::int32_t>& ids, const std::string& what) {
+  return command.add_option("--ids", ids, what)->delimiter(',')->allow_extra_args(false)->type_name("1,2,3");
+}
+
+void describe_run(CLI::App& command, RunArguments& arguments) {
+  command.add_option("MODEL", arguments.model, "a GGUF file or a .model; the bundled model when left out");
+  auto* prompt = command.add_option("-p,--prompt", arguments.prompt, "the text to continue");
+  auto* file = command.add_option("--file", arguments.prompt_file, "read the text from a file, - for standard input");
+  auto* ids = add_ids(command, arguments.ids, "token ids to continue, instead of text");
+  prompt->excludes(file)->excludes(ids);
+  file->excludes(ids);
+  command.add_option("-n,--max-tokens", arguments.max_tokens, "most tokens to write, -1 for no limit")
+      ->capture_default_str()
+      ->check(CLI::Range(std::int64_t{-1}, std::int64_t{1} << 40));
+  command
+      .add_option("--ctx", arguments.context,
+                  "most tokens of prompt and continuation (default: the model's, up to 4096)")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 31));
+  command.add_option("--temp", arguments.temperature, "temperature, 0 for the most likely token (default 0.8)")
+      ->check(CLI::Range(0.0, 1e6));
+  command.add_option("--top-k", arguments.top_k, "draw from the K most likely, 0 for all (default 40)")
+      ->check(CLI::NonNegativeNumber);
+  command.add_option("--top-p", arguments.top_p, "... from those that sum to P (default 0.95)")
+      ->check(CLI::Range(0.0, 1.0));
+  command.add_option("--min-p", arguments.min_p, "... from those with P of the best one's probability (default 0.05)")
+      ->check(CLI::Range(0.0, 1.0));
+  command.add_option("--seed", arguments.seed, "start of the random numbers; the one used is reported");
+  command.add_option("--stop", arguments.stop, "end before this text; may be repeated")->allow_extra_args(false);
+  command.add_flag("--ignore-eos", arguments.ignore_eos, "go on after the end-of-text token");
+  command.add_flag("--no-bos", arguments.no_bos, "do not put the begin-of-text token in front");
+  command.add_option("--threads", arguments.threads, "threads to use (default: one per CPU)")
+      ->check(CLI::Range(1, 4096));
+  command.add_option("--backend", arguments.backend, "run on this backend");
+  command.add_flag("--profile", arguments.profile, "print where the time went, per op");
+  command.add_flag("--json", arguments.json, "print one JSON object instead of streaming text");
+  command.footer(
+      "Examples:\n"
+      "  weft run -p \"It is a truth\"                         the bundled model\n"
+      "  weft run model.gguf -p \"Once upon a time\" -n 64      a model of your own\n"
+      "  weft run model.gguf --file prompt.txt --temp 0 --json");
+}
+
+void describe_import(CLI::App& command, ImportArguments& arguments) {
+  command.add_option("SRC", arguments.source, "a GGUF file, any part of a split set, or a .model")->required();
+  command.add_option("-o,--output", arguments.output, "the .model to write")->required();
+  command.add_option("--align", arguments.alignment, "alignment of tensors in bytes")
+      ->capture_default_str()
+      ->check(CLI::IsMember({64u, 4096u}));
+  command.footer("Example:\n  weft import model.gguf -o model.model");
+}
+
+void describe_inspect(CLI::App& command, InspectArguments& arguments) {
+  command.add_option("FILE", arguments.file, "a GGUF file or a .model")->required();
+  command.add_flag("--tensors", arguments.tensors, "list every tensor");
+  command.add_flag("--json", arguments.json, "print one JSON object");
+  command.footer("Example:\n  weft inspect model.gguf --tensors");
+}
+
+void describe_graph(CLI::App& command, GraphArguments& arguments) {
+  static const std::map<std::string, GraphFormat> formats{
+      {"text", GraphFormat::text}, {"toml", GraphFormat::toml}, {"json", GraphFormat::json}, {"dot", GraphFormat::dot}};
+  command.add_option("FILE", arguments.file, "a GGUF file or a .model")->required();
+  command.add_option("--format", arguments.format, "text (canonical), toml or json (Graph IR), dot (Graphviz)")
+      ->transform(CLI::CheckedTransformer(formats))
+      ->default_str("text");
+  command.footer("Example:\n  weft graph model.gguf --format dot | dot -Tsvg > graph.svg");
+}
+
+void describe_logits(CLI::App& command, LogitsArguments& arguments) {
+  command.add_option("MODEL", arguments.model, "a GGUF file or a .model")->required();
+  add_ids(command, arguments.ids, "the token ids to run")->required();
+  command.add_option("-o,--output", arguments.output, "the .npy to write, float32 [positions, vocabulary]")->required();
+  command.add_option("--backend", arguments.backend, "run on this backend");
+  command.add_option("--threads", arguments.threads, "threads to use (default: one per CPU)")
+      ->check(CLI::Range(1, 4096));
+  command.footer("Example:\n  weft logits model.gguf --ids 1,300,417 -o logits.npy");
+}
+
+void describe_tokenize(CLI::App& command, TokenizeArguments& arguments) {
+  command.add_option("MODEL", arguments.model, "a GGUF file or a .model")->required();
+  auto* text = command.add_option("TEXT", arguments.text, "the text");
+  command.add_option("--file", arguments.file, "read the text from a file, - for standard input")->excludes(text);
+  command.add_flag("--ids", arguments.ids_only, "print the ids alone, on one line");
+  command.footer("Example:\n  weft tokenize model.gguf \"Hello world\" --ids");
+}
+
+void describe_ops(CLI::App& command, OpsArguments& arguments) {
+  command.add_option("NAME", arguments.name, "an op, to see all about it");
+  command.footer("Examples:\n  weft ops\n  weft ops RmsNorm");
+}
+
+}  // namespace
+
+ParseResult parse_arguments(int argc, const char* const* argv) {
+  CLI::App app{"weft runs neural networks: a graph compiler and runtime", "weft"};
+  app.set_version_flag("--version", WEFT_VERSION);
+  app.require_subcommand(1);
+  app.footer("Example:\n  weft run -p \"It is a truth universally acknowledged\"\n\nweft COMMAND --help tells more.");
+
+  Arguments arguments;
+  RunArguments run;
+  ImportArguments import;
+  InspectArguments inspect;
+  GraphArguments graph;
+  LogitsArguments logits;
+  TokenizeArguments tokenize;
+  OpsArguments ops;
+  describe_run(*app.add_subcommand("run", "Continue a text with a language model"), run);
+  describe_import(*app.add_subcommand("import", "Write a model as a .model, with its graph"), import);
+  describe_inspect(*app.add_subcommand("inspect", "Show what is in a file"), inspect);
+  describe_graph(*app.add_subcommand("graph", "Print a model's graph"), graph);
+  describe_logits(*app.add_subcommand("logits", "Write the logits of given tokens"), logits);
+  describe_tokenize(*app.add_subcommand("tokenize", "Show how a model cuts a text into tokens"), tokenize);
+  describe_ops(*app.add_subcommand("ops", "List the ops, or explain one"), ops);
+
+  try {
+    app.parse(argc, argv);
+    const CLI::App* command = app.get_subcommands().front();
+    const std::string& name = command->get_name();
+    if (name == "run") {
+      if (!run.prompt && !run.prompt_file && run.ids.empty())
+        throw CLI::ValidationError("run", "give a text with -p or --file, or tokens with --ids");
+      return {run};
+    }
+    if (name == "tokenize") {
+      if (!tokenize.text && !tokenize.file)
+        throw CLI::ValidationError("tokenize", "give a TEXT, or a file with --file");
+      return {tokenize};
+    }
+    if (name == "import") return {import};
+    if (name == "inspect") return {inspect};
+    if (name == "graph") return {graph};
+    if (name == "logits") return {logits};
+    return {ops};
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) {
+      app.exit(error);  // prints the help or the version
+      return {std::nullopt, 0};
+    }
+    fmt::print(stderr, "weft: {}; see weft --help\n", error.what());
+    return {std::nullopt, usage_error};
+  }
+}
+
+}  // namespace weft::cli

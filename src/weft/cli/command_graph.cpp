@@ -1,0 +1,36 @@
+// weft graph: the graph that a model runs, in one of its forms.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <string>
+
+#include "weft/cli/program.h"
+#include "weft/formats/graph_ir/from_mir.h"
+#include "weft/formats/graph_ir/json_form.h"
+#include "weft/formats/graph_ir/toml_form.h"
+#include "weft/ir/dot.h"
+#include "weft/ir/text.h"
+#include "weft/models/checkpoint.h"
+
+namespace weft::cli {
+namespace {
+
+std::string graph_text(const Graph& graph, GraphFormat format) {
+  switch (format) {
+    case GraphFormat::text: return to_text(graph);
+    case GraphFormat::dot: return to_dot(graph);
+    case GraphFormat::toml: return graph_ir::to_toml(graph_ir::from_mir(graph).graph);
+    case GraphFormat::json: return graph_ir::to_json(graph_ir::from_mir(graph).graph);
+  }
+  return "";
+}
+
+}  // namespace
+
+int graph(const GraphArguments& arguments) {
+  const std::string text = graph_text(Checkpoint::open(arguments.file)->graph(), arguments.format);
+  fmt::print("{}{}", text, text.ends_with('\n') ? "" : "\n");
+  return 0;
+}
+
+}  // namespace weft::cli

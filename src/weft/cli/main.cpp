@@ -1,0 +1,3 @@
+#include "weft/cli/program.h"
+
+int main(int argc, char** argv) { return weft::cli::run_program(argc, argv); }

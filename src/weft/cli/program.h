@@ -1,0 +1,20 @@
+// The `weft` program, callable: parses, runs one command, prints errors in one line. Returns the exit status: 0, 1 on
+// failure, 2 on a usage error, 130 when interrupted.
+#pragma once
+
+#include "weft/cli/arguments.h"
+
+namespace weft::cli {
+
+int run_program(int argc, const char* const* argv);
+
+// One per command.
+int run(const RunArguments& arguments);
+int import(const ImportArguments& arguments);
+int inspect(const InspectArguments& arguments);
+int graph(const GraphArguments& arguments);
+int logits(const LogitsArguments& arguments);
+int tokenize(const TokenizeArguments& arguments);
+int ops(const OpsArguments& arguments);
+
+}  // namespace weft::cli

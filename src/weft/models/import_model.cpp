@@ -1,0 +1,114 @@
+#include "weft/models/import_model.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "weft/base/fail.h"
+#include "weft/formats/graph_ir/binary.h"
+#include "weft/formats/graph_ir/from_mir.h"
+#include "weft/formats/model_writer.h"
+#include "weft/ir/binary.h"
+#include "weft/ir/verify.h"
+#include "weft/text/tokenizer.h"
+
+namespace weft {
+namespace {
+
+void expect_complete(const Checkpoint& source, const Graph& graph) {
+  verify(graph);
+  for (const std::int32_t index : graph.params()) {
+    const Node& node = graph.node(index);
+    const auto type = source.tensor_type(node.text("name"));
+    if (!type)
+      fail(ErrorKind::missing_tensor, "IncompleteModel", source.path().string(),
+           "the graph needs {}, the file lacks it", node.text("name"));
+    if (*type != node.outputs[0].type)
+      fail(ErrorKind::shape_mismatch, "IncompleteModel", source.path().string(), "{} is {}, the graph needs {}",
+           node.text("name"), type->text(), node.outputs[0].type.text());
+  }
+}
+
+void expect_usable(const Checkpoint& source, const Vocabulary& vocabulary) {
+  const std::int64_t size = source.config().vocab_size;
+  const auto check = [&](const char* what, std::int32_t id) {
+    if (id < 0 || id >= size)
+      fail(ErrorKind::bad_file, "BadVocab", source.path().string(), "the {} id {} is outside the vocabulary of {}",
+           what, id, size);
+  };
+  for (const std::int32_t id : vocabulary.eos) check("end-of-text", id);
+  if (vocabulary.bos) check("begin-of-text", *vocabulary.bos);
+  const auto tokenizer = Tokenizer::create(vocabulary);
+  const std::string text = "The quick brown fox: 42, twice.";
+  EncodeOptions plain;
+  plain.add_bos = plain.add_eos = false;
+  std::string back;
+  try {
+    back = tokenizer->decode(tokenizer->encode(text, plain));
+  } catch (const Error&) {
+    return;  // a vocabulary of another script cannot spell this text
+  }
+  if (back.find("quick") != std::string::npos && back != text)
+    fail(ErrorKind::bad_file, "BadVocab", source.path().string(), "a text comes back from the vocabulary as \"{}\"",
+         back);
+}
+
+std::string card(const Checkpoint& source) {
+  const ModelConfig& c = source.config();
+  return fmt::format(
+      "# {}\n\nA {} model of {} layers, {} wide, with {} query and {} key/value heads of {} dims and {} tokens,\n"
+      "imported by weft from {}.\n",
+      source.name(), c.model_type, c.num_hidden_layers, c.hidden_size, c.num_attention_heads, c.num_key_value_heads,
+      c.head_dim, c.vocab_size, source.path().filename().string());
+}
+
+}  // namespace
+
+ImportReport import_model(const Checkpoint& source, const std::filesystem::path& output, const ImportOptions& options) {
+  const Graph graph = source.graph();
+  expect_complete(source, graph);
+  const Vocabulary vocabulary = source.vocabulary();
+  if (vocabulary.type != TokenizerType::none) expect_usable(source, vocabulary);
+
+  ModelWriter writer(source.name(), {.alignment = options.alignment});
+  writer.set_lineage("source", source.path().filename().string());
+  writer.set_lineage("format", source.format());
+  writer.set_section("card", "md", card(source));
+  write_config(source.config(), writer.config());
+  writer.config().set("context_length", source.config().max_position_embeddings);
+  ImportReport report{.graph_form = "graph", .reason = ""};
+  try {
+    const graph_ir::FromMir converted = graph_ir::from_mir(graph);
+    if (!converted.constants.empty())
+      fail(ErrorKind::not_representable, "NotRepresentable", graph.name(), "the graph holds constants");
+    writer.set_graph(graph_ir::encode(converted.graph));
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::not_representable) throw;
+    report.graph_form = "mir";
+    report.reason = error.what();
+    writer.set_mir(to_binary(graph));
+  }
+  if (vocabulary.type != TokenizerType::none) writer.set_vocabulary(vocabulary);
+  if (!source.chat_template().empty()) {
+    ConfigTable chat;
+    chat.set("template", source.chat_template());
+    writer.set_chat(chat);
+  }
+
+  std::uint64_t total = 0, done = 0;
+  for (const CheckpointTensor& tensor : source.tensors())
+    total += byte_size(tensor.type.dtype, *tensor.type.shape.static_dims());
+  for (const CheckpointTensor& tensor : source.tensors())
+    writer.add_tensor(tensor.name, tensor.type.dtype, *tensor.type.shape.static_dims(), [&, name = tensor.name] {
+      Tensor values = source.find(name);
+      done += values.byte_size();
+      if (options.progress) options.progress(done, total);
+      return values;
+    });
+  writer.write(output);
+  report.tensors = source.tensors().size();
+  report.weight_bytes = total;
+  return report;
+}
+
+}  // namespace weft

@@ -1,0 +1,270 @@
+#include "weft/models/language_model.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <random>
+#include <utility>
+
+#include "weft/backend/backend.h"
+#include "weft/base/fail.h"
+#include "weft/base/random.h"
+#include "weft/base/thread_pool.h"
+#include "weft/base/utf8.h"
+#include "weft/models/checkpoint.h"
+#include "weft/ops/sampling.h"
+#include "weft/passes/select_rows.h"
+#include "weft/text/stop_strings.h"
+#include "weft/text/stream_decoder.h"
+
+namespace weft {
+namespace {
+
+// The names that a language-model graph has: what LanguageModel feeds and reads.
+constexpr const char* ids_input = "input_ids";
+constexpr const char* rows_input = "logit_rows";
+constexpr const char* logits_output = "logits";
+
+constexpr std::int64_t default_context = 4096;
+
+// A stored graph may name its one id input as it likes; any other set of inputs is not a language model's.
+void expect_language_model(const Graph& graph, const std::string& where) {
+  std::string found;
+  bool has_ids = false;
+  for (const std::int32_t index : graph.inputs()) {
+    const Node& node = graph.node(index);
+    if (node.text("source") != "caller") continue;
+    found += (found.empty() ? "" : ", ") + node.text("name") + " " + node.outputs[0].type.text();
+    has_ids |= node.text("name") == ids_input && node.outputs[0].type.shape.rank() == 1;
+  }
+  const bool has_logits = std::any_of(graph.outputs().begin(), graph.outputs().end(),
+                                      [](const GraphOutput& output) { return output.name == logits_output; });
+  if (!has_ids || !has_logits || found.find(',') != std::string::npos)
+    fail(ErrorKind::unsupported, "NotALanguageModel", where,
+         "the graph must take `{}` [n] alone and give `{}`; it takes {}", ids_input, logits_output,
+         found.empty() ? "nothing" : found);
+}
+
+std::vector<std::int32_t> iota(std::int64_t count) {
+  std::vector<std::int32_t> rows(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<std::int32_t>(i);
+  return rows;
+}
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+}  // namespace
+
+std::string_view to_string(StopReason reason) {
+  switch (reason) {
+    case StopReason::eos: return "eos";
+    case StopReason::length: return "length";
+    case StopReason::context: return "context";
+    case StopReason::stop: return "stop";
+    case StopReason::canceled: return "canceled";
+  }
+  return "";
+}
+
+LanguageModel::LanguageModel(std::shared_ptr<const Checkpoint> checkpoint, std::shared_ptr<const Tokenizer> tokenizer,
+                             GraphExecutor executor, std::shared_ptr<ThreadPool> pool, std::int64_t context,
+                             std::int64_t chunk)
+    : checkpoint_(std::move(checkpoint)),
+      tokenizer_(std::move(tokenizer)),
+      executor_(std::move(executor)),
+      pool_(std::move(pool)),
+      context_(context),
+      chunk_(chunk) {}
+
+LanguageModel LanguageModel::open(const std::filesystem::path& path, const LanguageModelOptions& options) {
+  return create(Checkpoint::open(path), options);
+}
+
+LanguageModel LanguageModel::create(std::shared_ptr<const Checkpoint> checkpoint, const LanguageModelOptions& options) {
+  const std::int64_t trained = checkpoint->config().max_position_embeddings;
+  const std::int64_t context = options.context > 0 ? options.context : std::min(trained, default_context);
+  if (options.context < 0)
+    fail(ErrorKind::invalid_argument, "InvalidArgument", "context", "{} tokens are no context", options.context);
+  Graph graph = checkpoint->graph();
+  expect_language_model(graph, checkpoint->path().string());
+  auto pool = std::make_shared<ThreadPool>(options.threads);
+  GraphExecutor executor = GraphExecutor::prepare(select_rows(graph, logits_output, rows_input), *checkpoint,
+                                                  {.pool = pool,
+                                                   .backend = options.backend,
+                                                   .max_rows = context,
+                                                   .profile = options.profile,
+                                                   .canceled = options.canceled});
+  Vocabulary vocabulary = checkpoint->vocabulary();
+  checkpoint->finish_verification();
+  auto tokenizer = vocabulary.type == TokenizerType::none ? nullptr : Tokenizer::create(std::move(vocabulary));
+  return {std::move(checkpoint),
+          std::move(tokenizer),
+          std::move(executor),
+          std::move(pool),
+          context,
+          std::max<std::int64_t>(options.chunk, 1)};
+}
+
+LanguageModel LanguageModel::another() const {
+  return {checkpoint_, tokenizer_, executor_.another(), pool_, context_, chunk_};
+}
+
+const Tokenizer& LanguageModel::tokenizer() const {
+  if (tokenizer_ == nullptr)
+    fail(ErrorKind::unsupported, "MissingTokenizer", checkpoint_->path().string(),
+         "the file has no vocabulary; give token ids instead of text");
+  return *tokenizer_;
+}
+
+std::string LanguageModel::backend() const {
+  std::map<std::string, int> nodes;
+  for (const Placement& placement : executor_.placements()) ++nodes[placement.backend];
+  const auto most =
+      std::max_element(nodes.begin(), nodes.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == nodes.end() ? std::string(fallback_backend) : most->first;
+}
+
+int LanguageModel::threads() const { return pool_->size(); }
+
+void LanguageModel::check_ids(std::span<const std::int32_t> ids) const {
+  const std::int64_t vocab = checkpoint_->config().vocab_size;
+  for (std::size_t i = 0; i < ids.size(); ++i)
+    if (ids[i] < 0 || ids[i] >= vocab)
+      fail(ErrorKind::out_of_range, "TokenOutOfRange", checkpoint_->path().string(),
+           "token id {} at position {} is outside the vocabulary of {}", ids[i], i, vocab);
+  const std::int64_t total = past_length() + static_cast<std::int64_t>(ids.size());
+  if (total > context_)
+    fail(ErrorKind::out_of_range, "PromptTooLong", checkpoint_->path().string(),
+         "{} tokens do not fit a context of {}; shorten the prompt or raise --ctx", total, context_);
+}
+
+void LanguageModel::feed(std::span<const std::int32_t> ids, Rows rows,
+                         const std::function<void(const Tensor&)>& visit) {
+  const auto count = static_cast<std::int64_t>(ids.size());
+  const std::int64_t vocab = std::max<std::int64_t>(checkpoint_->config().vocab_size, 1);
+  // Logits of all rows are large; their chunks stay under 64 MB.
+  const std::int64_t chunk =
+      rows == Rows::all ? std::clamp<std::int64_t>((std::int64_t{16} << 20) / vocab, 1, chunk_) : chunk_;
+  for (std::int64_t at = 0; at < count; at += chunk) {
+    const std::int64_t size = std::min(chunk, count - at);
+    std::vector<std::int32_t> wanted;
+    if (rows == Rows::all)
+      wanted = iota(size);
+    else if (at + size == count)
+      wanted = {static_cast<std::int32_t>(size - 1)};
+    const auto part = ids.subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(size));
+    const NamedTensors results =
+        executor_.run({{ids_input, Tensor::from(part, {size})},
+                       {rows_input, Tensor::from(std::span<const std::int32_t>(wanted),
+                                                 {static_cast<std::int64_t>(wanted.size())})}});
+    visit(results.at(logits_output));
+  }
+}
+
+Tensor LanguageModel::logits(std::span<const std::int32_t> ids) {
+  check_ids(ids);
+  Tensor all = Tensor::allocate(DType::f32, {static_cast<std::int64_t>(ids.size()), checkpoint_->config().vocab_size});
+  std::size_t at = 0;
+  feed(ids, Rows::all, [&](const Tensor& part) {
+    std::copy(part.bytes().begin(), part.bytes().end(), all.mutable_bytes().begin() + static_cast<std::ptrdiff_t>(at));
+    at += part.byte_size();
+  });
+  return all;
+}
+
+Tensor LanguageModel::last_logits(std::span<const std::int32_t> ids) {
+  if (ids.empty())
+    fail(ErrorKind::invalid_argument, "EmptyPrompt", checkpoint_->path().string(), "there is no token to continue");
+  check_ids(ids);
+  Tensor last;
+  feed(ids, Rows::last, [&](const Tensor& part) { last = part; });
+  return last.reshaped({last.numel()});
+}
+
+Generation LanguageModel::generate(std::string_view prompt, const GenerateOptions& options, const TextSink& sink) {
+  return generate_ids(tokenizer().encode(prompt), options, sink);
+}
+
+Generation LanguageModel::generate_ids(std::span<const std::int32_t> prompt, const GenerateOptions& options,
+                                       const TextSink& sink) {
+  const auto start = std::chrono::steady_clock::now();
+  reset();
+  Generation result;
+  result.prompt_ids.assign(prompt.begin(), prompt.end());
+  result.seed = options.sampling.seed;
+  while (result.seed == 0) result.seed = std::random_device()();
+  Pcg32 random(result.seed);
+  const ops::SamplingOptions chain{.method = ops::SamplingMethod::chain,
+                                   .temperature = options.sampling.temperature,
+                                   .top_k = options.sampling.top_k,
+                                   .top_p = options.sampling.top_p,
+                                   .min_p = options.sampling.min_p};
+
+  std::optional<StreamDecoder> decoder;
+  if (tokenizer_ != nullptr) decoder.emplace(*tokenizer_, DecodeOptions{.from = DecodeFrom::continuation});
+  StopStrings stops(options.stop);
+  bool wanted = true;  // by the sink
+  const auto emit_text = [&](const std::string& text) {
+    if (text.empty()) return;
+    result.text += text;
+    if (sink && !sink(text)) wanted = false;
+  };
+
+  Tensor logits;
+  try {
+    logits = last_logits(prompt);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::canceled) throw;
+    result.stop = StopReason::canceled;
+    result.prefill_seconds = seconds_since(start);
+    return result;
+  }
+  result.prefill_seconds = seconds_since(start);
+  const auto decode_start = std::chrono::steady_clock::now();
+  for (;;) {
+    if (options.max_tokens >= 0 && static_cast<std::int64_t>(result.ids.size()) >= options.max_tokens) {
+      result.stop = StopReason::length;
+      break;
+    }
+    const auto id = static_cast<std::int32_t>(ops::sample_row(logits.values<float>(), chain, random.uniform()));
+    if (result.ids.empty()) result.first_token_seconds = seconds_since(start);
+    const bool ends = tokenizer_ != nullptr && tokenizer_->is_eos(id);
+    if (ends && !options.ignore_eos) {
+      result.stop = StopReason::eos;
+      break;
+    }
+    result.ids.push_back(id);
+    if (decoder) emit_text(stops.push(tokenizer_->has_token(id) ? decoder->push(id) : std::string()));
+    if (stops.stopped_by()) {
+      result.stop = StopReason::stop;
+      break;
+    }
+    if (!wanted) {
+      result.stop = StopReason::canceled;
+      break;
+    }
+    if (options.max_tokens >= 0 && static_cast<std::int64_t>(result.ids.size()) >= options.max_tokens) continue;
+    if (past_length() >= context_) {
+      result.stop = StopReason::context;
+      break;
+    }
+    try {
+      logits = last_logits({&id, 1});
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::canceled) throw;
+      result.stop = StopReason::canceled;
+      break;
+    }
+  }
+  if (decoder && !stops.stopped_by()) {
+    emit_text(stops.push(decoder->finish()));
+    emit_text(stops.finish());
+    if (stops.stopped_by()) result.stop = StopReason::stop;
+  }
+  result.decode_seconds = seconds_since(decode_start);
+  return result;
+}
+
+}  // namespace weft

@@ -1,0 +1,65 @@
+#include "weft/models/model_checkpoint.h"
+
+#include <utility>
+
+#include "weft/base/fail.h"
+#include "weft/base/log.h"
+#include "weft/formats/graph_ir/to_mir.h"
+#include "weft/ir/binary.h"
+#include "weft/models/decoder_graph.h"
+#include "weft/models/stored_graph.h"
+
+namespace weft {
+namespace {
+
+SamplingOptions sampling_from(const ConfigTable& config) {
+  SamplingOptions sampling;
+  // Files may keep fractions as integers over a common scale.
+  const double scale = config.find_number("sampling.scale").value_or(1);
+  const auto fraction = [&](const char* key, double otherwise) {
+    const ConfigValue* value = config.find(key);
+    if (value == nullptr) return otherwise;
+    return config.get_number(key) / (std::holds_alternative<std::int64_t>(*value) ? scale : 1);
+  };
+  sampling.temperature = fraction("sampling.temperature", sampling.temperature);
+  sampling.top_p = fraction("sampling.top_p", sampling.top_p);
+  sampling.min_p = fraction("sampling.min_p", sampling.min_p);
+  sampling.top_k = config.find_int("sampling.top_k").value_or(sampling.top_k);
+  sampling.seed = static_cast<std::uint64_t>(config.find_int("sampling.seed").value_or(0));
+  if (config.find_string("sampling.method").value_or("") == "greedy") sampling.temperature = 0;
+  return sampling;
+}
+
+}  // namespace
+
+ModelCheckpoint::ModelCheckpoint(ModelFile file) : Checkpoint(file.path()), file_(std::move(file)) {
+  format_ = "model";
+  name_ = file_.name();
+  config_ = config_from_table(file_.config(), path_.string() + ", section config");
+  sampling_ = sampling_from(file_.config());
+  if (const auto chat = file_.chat()) chat_template_ = chat->find_string("template").value_or("");
+  for (const ModelTensor& tensor : file_.tensors()) {
+    const DType dtype = tensor.flat ? DType::f32 : tensor.dtype;
+    add_tensor(tensor.name, {Shape(tensor.dims), dtype});
+  }
+  for (const std::string& warning : file_.warnings()) log().warn("{}: {}", path_.string(), warning);
+}
+
+Tensor ModelCheckpoint::find(const std::string& name) const {
+  const ModelTensor* tensor = file_.find_tensor(name);
+  return tensor == nullptr ? Tensor() : file_.tensor(*tensor);
+}
+
+Graph ModelCheckpoint::graph() const {
+  try {
+    if (const auto stored = stored_graph_ir(file_)) return graph_ir::to_mir(*stored, {.name = config_.model_type});
+    if (const auto mir = file_.mir()) return graph_from_binary(*mir, path_.string() + ", section mir");
+  } catch (const Error& error) {
+    throw Error(error.kind(), "GraphSection", path_.string(), std::string("the stored graph: ") + error.what(),
+                error.details());
+  }
+  expect_known_architecture(config_.model_type, path_.string());
+  return decoder_graph(config_, [this](const std::string& name) { return tensor_type(name); });
+}
+
+}  // namespace weft

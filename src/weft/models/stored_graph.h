@@ -1,0 +1,14 @@
+// The Graph IR that a `.model` stores, joined with the file's tensor index.
+#pragma once
+
+#include <optional>
+
+#include "weft/formats/graph_ir/model.h"
+#include "weft/formats/model_file.h"
+
+namespace weft {
+
+// Nothing when the file has no graph section. What decode() and parse_toml() refuse.
+std::optional<graph_ir::Graph> stored_graph_ir(const ModelFile& file);
+
+}  // namespace weft

@@ -1,0 +1,104 @@
+// Runs a graph statefully: weights bound once by prepare(), KV rows and positions kept from one run() to the next.
+//
+// An executor is used by one thread at a time. another() gives a second one, with a state of its own, over the same
+// prepared graph; those run on different threads at once. The graph's bytes, its weights and the file mappings behind
+// them live as long as any executor.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "weft/base/export.h"
+#include "weft/base/tensor.h"
+#include "weft/ir/graph.h"
+#include "weft/runtime/weight_source.h"
+
+namespace weft {
+
+class ThreadPool;
+
+enum class PositionMode {
+  per_row,      // `pos` holds past, past + 1, ... for the rows of the run
+  seed_scalar,  // `pos` is [past], and past grows by one a run
+};
+
+enum class MemoryRule {
+  peak,  // intermediates count while they live
+  sum,   // intermediates count all at once
+};
+
+struct ExecConfig {
+  std::shared_ptr<ThreadPool> pool = nullptr;  // null: one of its own, with a thread per available CPU
+  std::string backend = {};        // forced for every node that it supports; empty: by hint, then by default
+  std::uint64_t memory_limit = 0;  // bytes; 0: none
+  MemoryRule memory_rule = MemoryRule::peak;
+  std::int64_t max_rows = 0;  // most rows of a KV slot that declares no capacity; 0: none
+  PositionMode position_mode = PositionMode::per_row;
+  bool profile = false;                 // time every node
+  bool check_finite = false;            // NonFiniteOutput at the first NaN or infinity that an op produces
+  std::function<bool()> canceled = {};  // asked between nodes; true ends the run with a Canceled error
+};
+
+// Why a node runs where it runs.
+struct Placement {
+  std::int32_t node = 0;
+  std::string hint, backend, reason;
+};
+
+struct OpTiming {
+  std::int32_t node = 0;
+  std::string op;
+  std::uint64_t runs = 0;
+  double seconds = 0;
+};
+
+struct RunCounters {
+  std::uint64_t allocated_bytes = 0;  // for intermediates, over all runs
+  std::uint64_t allocations = 0;
+  std::uint64_t state_appended_bytes = 0;  // new KV rows
+  std::uint64_t state_moved_bytes = 0;     // old KV rows copied because a slot without a bound outgrew its room
+  std::uint64_t peak_live_bytes = 0;       // most intermediate bytes alive at once, over all runs
+};
+
+using NamedTensors = std::map<std::string, Tensor>;
+
+class WEFT_API GraphExecutor {
+ public:
+  // Verifies the graph, binds each Param, decodes once what no kernel reads packed, places every node.
+  // MissingTensor, WeightFormatMismatch, UnsupportedOp, UnknownBackend and all that verify() refuses.
+  static GraphExecutor prepare(Graph graph, const WeightSource& weights, ExecConfig config = {});
+  ~GraphExecutor();
+  GraphExecutor(GraphExecutor&&) noexcept;
+  GraphExecutor& operator=(GraphExecutor&&) noexcept;
+  GraphExecutor another() const;
+
+  // Every graph output by name. Inputs are checked against the graph (MissingInput, UnexpectedInput,
+  // InputShapeMismatch, InputDtypeMismatch), then constraints, the context (ContextOverflow) and memory
+  // (MemoryLimitExceeded), all before the first node runs. A run that fails leaves the state as it was.
+  NamedTensors run(const NamedTensors& inputs);
+  // The first graph output.
+  Tensor run_first(const NamedTensors& inputs);
+  // Forgets all rows and positions, reseeds generators: the next run is as the first.
+  void reset();
+  // Keeps the first `rows` rows and positions.
+  void truncate(std::int64_t rows);
+
+  std::int64_t past_length() const;
+  const Graph& graph() const;
+  const std::vector<Placement>& placements() const;
+  std::vector<OpTiming> timings() const;  // with ExecConfig::profile, per node that ran
+  RunCounters counters() const;
+
+ private:
+  struct Prepared;
+  class State;
+  GraphExecutor(std::shared_ptr<const Prepared> prepared);
+  std::shared_ptr<const Prepared> prepared_;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace weft

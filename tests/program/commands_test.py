@@ -1,0 +1,170 @@
+"""The commands as a user sees them: what goes to which stream, what JSON holds, what a signal does."""
+import json
+
+import signal
+import subprocess
+
+import unittest
+
+from gguf_bytes import small_llama
+from weft_program import ROOT, WEFT, ProgramTest
+
+COMMANDS = ["run", "import", "inspect", "graph", "logits", "tokenize", "ops"]
+
+class Help(ProgramTest):
+    def test_every_command_explains_itself_with_an_example(self):
+        for command in COMMANDS:
+            with self.subTest(command):
+                text = self.ok(command, "--help").stdout.decode()
+                self.assertIn("Example", text)
+                self.assertIn(f"weft {command}", text)
+        self.assertIn("import", self.ok("--help").stdout.decode())
+
+    def test_version(self):
+        self.assertRegex(self.ok("--version").stdout.decode(), r"^\d+\.\d+\.\d+\n$")
+
+class WithModel(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.model = self.dir / "model.gguf"
+        self.model.write_bytes(small_llama().bytes())
+
+class Run(WithModel):
+    def test_text_goes_to_stdout_and_timings_to_stderr(self):
+        done = self.ok("run", self.model, "-p", "hello", "-n", "8", "--temp", "0")
+        told = self.json("run", self.model, "-p", "hello", "-n", "8", "--temp", "0", "--json")
+        self.assertEqual(done.stdout.decode(), told["text"] + "\n")
+        self.assertIn(b"tok/s", done.stderr)
+        self.assertNotIn(b"\x1b", done.stderr)
+
+    def test_json_holds_all_of_a_run(self):
+        told = self.json("run", self.model, "-p", "hello", "-n", "5", "--seed", "3", "--ignore-eos", "--json", "--threads", "1",
+                         "--backend", "reference")
+        self.assertEqual(list(told), ["prompt_ids", "ids", "text", "stop", "seed", "load_s", "prefill_tok_s", "decode_tok_s",
+                                      "first_token_s", "backend", "threads"])
+        self.assertEqual((told["stop"], told["seed"], told["backend"], told["threads"]), ("length", 3, "reference", 1))
+        self.assertEqual(len(told["ids"]), 5)
+        self.assertEqual(told["prompt_ids"][0], 1)
+
+    def test_a_seed_repeats_and_another_differs(self):
+        texts = [self.json("run", self.model, "-p", "a", "-n", "20", "--seed", s, "--temp", "1", "--top-k", "0", "--top-p", "1",
+                           "--min-p", "0", "--json", "--ignore-eos")["ids"] for s in (1, 1, 2)]
+        self.assertEqual(texts[0], texts[1])
+        self.assertNotEqual(texts[0], texts[2])
+
+    def test_the_seed_that_was_drawn_is_reported(self):
+        first = self.json("run", self.model, "-p", "a", "-n", "8", "--temp", "1", "--json")
+        again = self.json("run", self.model, "-p", "a", "-n", "8", "--temp", "1", "--json", "--seed", first["seed"])
+        self.assertEqual(first["ids"], again["ids"])
+
+    def test_ids_stand_for_a_prompt(self):
+        told = self.json("run", self.model, "--ids", "1,100,200", "-n", "1", "--temp", "0", "--json")
+        self.assertEqual(told["prompt_ids"], [1, 100, 200])
+
+    def test_no_bos(self):
+        told = self.json("run", self.model, "-p", "a", "-n", "0", "--no-bos", "--json")
+        self.assertNotEqual(told["prompt_ids"][0], 1)
+        self.assertEqual((told["ids"], told["text"]), ([], ""))
+
+    def test_prompt_from_a_file_and_from_standard_input(self):
+        path = self.dir / "prompt.txt"
+        path.write_bytes("grüße\n".encode())
+        by_file = self.json("run", self.model, "--file", path, "-n", "2", "--temp", "0", "--json")
+        by_pipe = self.json("run", self.model, "--file", "-", "-n", "2", "--temp", "0", "--json", stdin="grüße\n".encode())
+        self.assertEqual(by_file["ids"], by_pipe["ids"])
+
+    def test_it_runs_to_the_end_of_the_context(self):
+        told = self.json("run", self.model, "-p", "a", "-n", "-1", "--ignore-eos", "--json", "--ctx", "20", "--seed", "1")
+        self.assertEqual(told["stop"], "context")
+        self.assertEqual(len(told["prompt_ids"]) + len(told["ids"]), 21)  # the last token needs no place
+
+    def test_stop_string(self):
+        whole = self.json("run", self.model, "-p", "a", "-n", "40", "--ignore-eos", "--json", "--seed", "5")["text"]
+        mark = whole[len(whole) // 2:len(whole) // 2 + 3]
+        told = self.json("run", self.model, "-p", "a", "-n", "40", "--ignore-eos", "--json", "--seed", "5", "--stop", "never", "--stop",
+                         mark)
+        self.assertEqual(told["stop"], "stop")
+        self.assertEqual(told["text"], whole[:whole.index(mark)])
+
+    def test_profile_names_ops(self):
+        self.assertIn(b"MatMul", self.ok("run", self.model, "-p", "a", "-n", "2", "--profile").stderr)
+
+    def test_interrupt_prints_the_timings_and_exits_130(self):
+        process = subprocess.Popen([WEFT, "run", self.model, "-p", "a", "-n", "-1", "--ctx", "4000000", "--ignore-eos"],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process.stdout.read(1)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=20)
+        self.assertEqual(process.returncode, 130)
+        self.assertIn(b"tok/s", err)
+
+    def test_placement_is_logged(self):
+        err = self.ok("run", self.model, "-p", "a", "-n", "1", env={"WEFT_LOG": "debug"}).stderr.decode()
+        self.assertIn("backend=reference reason=default", err)
+
+class Bundled(ProgramTest):
+    @unittest.skipUnless((ROOT / "models" / "demo.model").exists(), "no bundled model in this tree")
+    def test_the_bundled_model_runs_without_a_name(self):
+        text = self.ok("run", "-p", "She was", "-n", "24", "--seed", "1").stdout.decode()
+        self.assertGreaterEqual(len(text.split()), 8)
+
+class Inspect(WithModel):
+    def test_it_shows_both_formats(self):
+        imported = self.dir / "model.model"
+        self.ok("import", self.model, "-o", imported)
+        for path in (self.model, imported):
+            with self.subTest(path.name):
+                text = self.ok("inspect", path, "--tensors").stdout.decode()
+                self.assertIn("11 tensors (11 f32)", text)
+                self.assertIn("[300, 32]", text)
+                told = self.json("inspect", path, "--json", "--tensors")
+                self.assertEqual(told["tensor_count"], 11)
+                self.assertEqual(len(told["tensors"]), 11)
+                self.assertEqual(told["parameters"], sum(t["bytes"] for t in told["tensors"]) // 4)
+
+class Graph(WithModel):
+    def test_every_format(self):
+        text = self.ok("graph", self.model).stdout.decode()
+        self.assertTrue(text.startswith("graph @"))
+        self.assertIn("Attention{", text)
+        self.assertIn("[graph]", self.ok("graph", self.model, "--format", "toml").stdout.decode())
+        self.assertTrue(json.loads(self.ok("graph", self.model, "--format", "json").stdout))
+        self.assertTrue(self.ok("graph", self.model, "--format", "dot").stdout.decode().startswith("digraph"))
+
+    def test_an_import_stores_the_graph_that_the_source_runs(self):
+        imported = self.dir / "model.model"
+        self.ok("import", self.model, "-o", imported)
+        toml = [self.ok("graph", path, "--format", "toml").stdout for path in (self.model, imported)]
+        self.assertEqual(*toml)
+
+    def test_an_import_is_reproducible(self):
+        for name in ("a", "b"):
+            self.ok("import", self.model, "-o", self.dir / f"{name}.model")
+        self.assertEqual((self.dir / "a.model").read_bytes(), (self.dir / "b.model").read_bytes())
+
+class Tokenize(WithModel):
+    def test_ids_alone_on_one_line(self):
+        out = self.ok("tokenize", self.model, "hi there", "--ids").stdout.decode()
+        self.assertRegex(out, r"^\d+( \d+)*\n$")
+        same = self.ok("tokenize", self.model, "--file", "-", "--ids", stdin=b"hi there").stdout.decode()
+        self.assertEqual(out, same)
+
+    def test_bytes_of_standard_input_are_taken_as_they_are(self):
+        with_newline = self.ok("tokenize", self.model, "--file", "-", "--ids", stdin=b"hi\n").stdout
+        without = self.ok("tokenize", self.model, "--file", "-", "--ids", stdin=b"hi").stdout
+        self.assertNotEqual(with_newline, without)
+
+    def test_pieces_are_shown(self):
+        self.assertIn("<0x68>", self.ok("tokenize", self.model, "hi").stdout.decode())
+
+class Ops(ProgramTest):
+    def test_list_and_detail(self):
+        listing = self.ok("ops").stdout.decode()
+        for op in ["MatMul", "RmsNorm", "Rope", "Attention", "KvAppend", "Sample", "Encode"]:
+            self.assertIn(op, listing)
+        detail = self.ok("ops", "RmsNorm").stdout.decode()
+        self.assertIn("eps", detail)
+        self.assertIn("tag 100", detail)
+
+if __name__ == "__main__":
+    unittest.main()
