@@ -182,7 +182,7 @@ class BadDotModels(ProgramTest):
     def test_changed_weights_fail_their_hash(self):
         path = self.dir / "bad.model"
         path.write_bytes(self.data[:-8] + bytes(8 * [0x55]))
-        self.refused("run", path, "-p", "a", says=["sha256", "weights"])
+        self.refused("run", path, "-p", "a", says=["SHA-256", "weights"])
 
     def test_a_damaged_graph_is_not_replaced_by_another(self):
         at = self.data.index(b"~~~graph\n") + 9
