@@ -11,7 +11,7 @@ normalized chapters. Windows of the full context advance by half of it, so that 
 half a context of text before it (but for those at the start).
 
 Word check: 500 tokens sampled from <|endoftext|> at temperature 0.8 with top-k 40; a word is a run of letters
-(with inner apostrophes) and passes if it stands in the training text or in a word list (/usr/share/dict/words,
+(with inner apostrophes) and passes if it stands in the training novels or in a word list (/usr/share/dict/words,
 if there), either as it is or in lower case. The first and the last word are counted like all others.
 """
 import argparse

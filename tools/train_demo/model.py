@@ -114,7 +114,8 @@ class Model(torch.nn.Module):
     def rope(self, x):
         """x [batch, position, head, head_dim] -> [batch, head, position, head_dim]"""
         pairs = torch.view_as_complex(x.float().unflatten(-1, (-1, 2)))
-        return self.half(torch.view_as_real(pairs * self.turn[:x.shape[1], None].to(pairs.dtype)).flatten(-2)).transpose(1, 2)
+        turned = torch.view_as_real(pairs * self.turn[:x.shape[1], None])
+        return self.half(turned.flatten(-2)).transpose(1, 2)
 
     def forward(self, ids):
         c, (B, N) = self.cfg, ids.shape

@@ -10,7 +10,7 @@ the initial weights, the order of the text and the dropout; with --minutes the l
 speed of the machine, so that two such runs end in models of the same kind, not of the same bits.
 
 With bfloat16 products (the default; --float32 turns them off) one core that has AVX512-BF16 trains on about ten
-thousand tokens per second. glibc returns large blocks to the system at once, which costs a third of the time;
+thousand tokens per second. glibc returns large blocks to the system at once, which costs time;
 MALLOC_MMAP_THRESHOLD_=4000000000 MALLOC_TRIM_THRESHOLD_=8000000000 in the environment avoids it.
 """
 import argparse
@@ -62,7 +62,8 @@ def main():
     arg.add_argument("--epochs", type=int, default=20)
     arg.add_argument("--tokens", type=int, default=4096, help="tokens per step")
     arg.add_argument("--short", type=int, default=256, help="length of the windows in the first part of training")
-    arg.add_argument("--short-part", type=float, default=0.7, help="that part, as a fraction (looked at when an epoch begins)")
+    arg.add_argument("--short-part", type=float, default=0.7,
+                     help="that part, as a fraction (looked at when an epoch begins)")
     arg.add_argument("--minutes", type=float, default=math.inf,
                      help="the schedule is shortened, if need be, so as to end after that many minutes")
     arg.add_argument("--rate", type=float, default=3e-3, help="peak learning rate")

@@ -19,8 +19,8 @@ std::string graph_text(const Graph& graph, GraphFormat format) {
   switch (format) {
     case GraphFormat::text: return to_text(graph);
     case GraphFormat::dot: return to_dot(graph);
-    case GraphFormat::toml: return graph_ir::to_toml(graph_ir::from_mir(graph));
-    case GraphFormat::json: return graph_ir::to_json(graph_ir::from_mir(graph));
+    case GraphFormat::toml: return graph_ir::to_toml(graph_ir::from_mir(graph).graph);
+    case GraphFormat::json: return graph_ir::to_json(graph_ir::from_mir(graph).graph);
   }
   return "";
 }

@@ -78,7 +78,12 @@ std::string quoted(std::string_view text) {
 }
 
 std::string real_text(double value) {
-  if (std::isnan(value)) return std::signbit(value) ? "-nan" : "nan";
+  if (std::isnan(value)) {
+    // The quiet NaNs by name, others by their bits.
+    const auto bits = std::bit_cast<std::uint64_t>(value);
+    if (bits << 1 == std::uint64_t{0xFFF} << 53) return std::signbit(value) ? "-nan" : "nan";
+    return fmt::format("{:#018x}", bits);
+  }
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
   std::string text = fmt::format("{}", value);
   // A real always looks like one: "1.0", "1e+20".
@@ -87,6 +92,7 @@ std::string real_text(double value) {
 }
 
 std::string attribute_text(const AttributeValue& value, AttributeType type) {
+  if (std::holds_alternative<std::monostate>(value)) return "_";
   switch (type) {
     case AttributeType::boolean: return std::get<bool>(value) ? "true" : "false";
     case AttributeType::integer: return std::to_string(std::get<std::int64_t>(value));

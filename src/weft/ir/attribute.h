@@ -59,9 +59,11 @@ WEFT_API std::string_view to_string(AttributeType type);
 WEFT_API bool holds(const AttributeValue& value, AttributeType type);
 // Equality as identity: reals by bit pattern, tensors by dtype, dims and bytes.
 WEFT_API bool same_value(const AttributeValue& a, const AttributeValue& b);
-// The text form ("0.5", "[1, 2]", "\"abc\"", "f16", "[n, 4]"); the shortest digits that read back to the same value.
+// The text form ("0.5", "[1, 2]", "\"abc\"", "f16", "[n, 4]", "_" for unset); the shortest digits that read back to
+// the same value.
 WEFT_API std::string attribute_text(const AttributeValue& value, AttributeType type);
 WEFT_API std::string quoted(std::string_view text);  // with \" \\ \n \t \xNN escapes
+// "0.5", "1e+20", "inf", "-nan"; a NaN with other bits than those of "nan" and "-nan" as 0x and 16 digits.
 WEFT_API std::string real_text(double value);
 
 }  // namespace weft

@@ -51,8 +51,12 @@ std::int32_t Graph::add(const OpSchema& schema, std::vector<Value> inputs, const
       fmt::format("[{}] node %{}{}", schema.name, size(),
                   options.names.empty() || options.names[0].empty() ? "" : " " + quoted(options.names[0]));
   for (const AttributeSpec& spec : schema.attributes) node.attributes.push_back(spec.default_value);
+  std::vector<bool> given(schema.attributes.size(), false);
   for (const Attribute& attribute : attributes) {
     const auto index = schema.attribute_index(attribute.name);
+    if (index && given[*index])
+      fail(ErrorKind::invalid_argument, "BadAttribute", where, "{} is given twice", attribute.name);
+    if (index) given[*index] = true;
     if (!index) fail(ErrorKind::invalid_argument, "BadAttribute", where, "the op has no attribute {}", attribute.name);
     node.attributes[*index] = attribute.value;
   }
@@ -86,7 +90,7 @@ void Graph::add_output(std::string name, Value value) {
 }
 
 void Graph::add_state(StateDecl declared) {
-  if (state(declared.name) != nullptr)
+  if (!state_index_.try_emplace(declared.name, states_.size()).second)
     fail(ErrorKind::invalid_graph, "DuplicateState", "@" + declared.name, "the state is declared twice");
   std::set<std::string> symbols;
   declared.length.collect_symbols(symbols);
@@ -116,9 +120,8 @@ const TensorType& Graph::type(Value value) const {
 }
 
 const StateDecl* Graph::state(std::string_view name) const {
-  for (const StateDecl& state : states_)
-    if (state.name == name) return &state;
-  return nullptr;
+  const auto it = state_index_.find(std::string(name));
+  return it == state_index_.end() ? nullptr : &states_[it->second];
 }
 
 std::optional<Value> Graph::find_value(std::string_view name) const {

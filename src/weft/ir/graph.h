@@ -156,6 +156,7 @@ class WEFT_API Graph {
   std::vector<StateDecl> states_;
   DimBounds symbols_;
   std::unordered_map<std::string, Value> by_name_;
+  std::unordered_map<std::string, std::size_t> state_index_;
 };
 
 // Same structure: states, symbols, nodes with ops, attributes, inputs, types, names, origins and hints, outputs.

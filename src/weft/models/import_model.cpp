@@ -78,7 +78,10 @@ ImportReport import_model(const Checkpoint& source, const std::filesystem::path&
   writer.config().set("context_length", source.config().max_position_embeddings);
   ImportReport report{.graph_form = "graph", .reason = ""};
   try {
-    writer.set_graph(graph_ir::encode(graph_ir::from_mir(graph)));
+    const graph_ir::FromMir converted = graph_ir::from_mir(graph);
+    if (!converted.constants.empty())
+      fail(ErrorKind::not_representable, "NotRepresentable", graph.name(), "the graph holds constants");
+    writer.set_graph(graph_ir::encode(converted.graph));
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::not_representable) throw;
     report.graph_form = "mir";

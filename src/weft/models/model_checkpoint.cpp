@@ -52,7 +52,7 @@ Tensor ModelCheckpoint::find(const std::string& name) const {
 
 Graph ModelCheckpoint::graph() const {
   try {
-    if (const auto stored = stored_graph_ir(file_)) return graph_ir::to_mir(*stored, config_.model_type);
+    if (const auto stored = stored_graph_ir(file_)) return graph_ir::to_mir(*stored, {.name = config_.model_type});
     if (const auto mir = file_.mir()) return graph_from_binary(*mir, path_.string() + ", section mir");
   } catch (const Error& error) {
     throw Error(error.kind(), "GraphSection", path_.string(), std::string("the stored graph: ") + error.what(),

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "weft/base/fail.h"
 #include "weft/ir/infer.h"
@@ -17,9 +18,10 @@ std::string listed(const std::vector<std::string>& names) { return fmt::format("
 
 void check_attributes(const InferContext& context) {
   const Node& node = context.node();
+  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();  // keeps products of sizes within 64 bits
   for (const char* count : {"num_heads", "head_dim"})
-    if (node.integer(count) < 1)
-      context.fail_attribute(count, fmt::format("it is {}, expected 1 or more", node.integer(count)));
+    if (node.integer(count) < 1 || node.integer(count) > most)
+      context.fail_attribute(count, fmt::format("it is {}, expected 1 to {}", node.integer(count), most));
   if (const auto window = node.optional_integer("window_keys"); window && *window < 1)
     context.fail_attribute("window_keys",
                            fmt::format("it is {}; the query's own key counts, so 1 is the least", *window));

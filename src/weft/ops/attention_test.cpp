@@ -133,6 +133,9 @@ TEST(Attention, RefusesWhatDoesNotFit) {
   EXPECT_EQ(code(good, {{"layout", "bshd"}}), "BadAttribute");
   EXPECT_EQ(code(good, {{"layout", "shd"}}), "BadAttribute");
   EXPECT_EQ(inferred("Attention", good, {{"num_heads", 0}, {"head_dim", 8}}), "BadAttribute");
+  EXPECT_EQ(inferred("Attention", {"[0, 8] f32", "[0, 8] f32", "[0, 8] f32"},
+                     {{"num_heads", std::int64_t{1} << 60}, {"head_dim", 8}}),
+            "BadAttribute");
   EXPECT_EQ(code({"[5, 32] f32", "[4, 32] f32", "[4, 32] f32"}, {{"causal", true}}), "[5, 32] f32");
   EXPECT_EQ(code({"[5, 32] f32", "[4, 32] f32", "[4, 32] f32"}, {{"causal", true}, {"strict", true}}), "ShapeMismatch");
 }

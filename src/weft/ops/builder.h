@@ -253,6 +253,22 @@ struct AttentionOptions {
 };
 WEFT_API Var attention(Var q, Var k, Var v, AttentionOptions options);
 
+struct SampleOptions {
+  std::string method = "chain";
+  double temperature = 1.0;
+  std::int64_t top_k = 0;  // 0: all
+  double top_p = 1.0;
+  double min_p = 0.0;
+  bool temperature_first = false;
+  bool keep_ties = false;
+  std::string order = "vocabulary";
+  std::string rng = "philox";
+  std::int64_t seed = 0;
+  DType index_dtype = DType::i32;
+};
+// One index a row of logits; u, if given, is the number in [0, 1) that decides each row's draw.
+WEFT_API Var sample(Var logits, SampleOptions options = {}, Var u = {});
+
 // Appends rows to a state that the graph declares (Graph::add_state); all rows of both planes.
 WEFT_API std::pair<Var, Var> kv_append(const std::string& slot, Var k, Var v);
 

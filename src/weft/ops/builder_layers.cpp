@@ -147,6 +147,21 @@ Var attention(Var q, Var k, Var v, AttentionOptions options) {
   return emit(q.graph(), "Attention", {q, k, v, options.mask.hidden, options.mask.added, options.sink}, attributes);
 }
 
+Var sample(Var logits, SampleOptions options, Var u) {
+  return emit(logits.graph(), "Sample", {logits, u},
+              {{"method", options.method},
+               {"temperature", options.temperature},
+               {"top_k", options.top_k},
+               {"top_p", options.top_p},
+               {"min_p", options.min_p},
+               {"temperature_first", options.temperature_first},
+               {"keep_ties", options.keep_ties},
+               {"order", options.order},
+               {"rng", options.rng},
+               {"seed", options.seed},
+               {"index_dtype", options.index_dtype}});
+}
+
 std::pair<Var, Var> kv_append(const std::string& slot, Var k, Var v) {
   const std::vector<Var> full = emit_all(k.graph(), "KvAppend", {k, v}, {{"slot", slot}});
   return {full[0], full[1]};

@@ -112,7 +112,7 @@ TEST(SpecialFunctions, KnownValues) {
   EXPECT_TRUE(std::isnan(digamma(-3)));
   EXPECT_DOUBLE_EQ(erf_inv(0.5), 0.47693627620446987);
   EXPECT_DOUBLE_EQ(erf_inv(-1e-10), -8.8622692545275801e-11);
-  for (const double x : {0.01, 0.3, 0.9, 2.0, 4.0, 5.5}) EXPECT_NEAR(erf_inv(std::erf(x)), x, x < 3 ? 1e-13 : 1e-4);
+  for (const double x : {0.01, 0.3, 0.9, 2.0}) EXPECT_NEAR(erf_inv(std::erf(x)), x, 1e-14 * std::exp(x * x));
   EXPECT_EQ(erf_inv(1), HUGE_VAL);
   EXPECT_EQ(erf_inv(-1), -HUGE_VAL);
   EXPECT_TRUE(std::isnan(erf_inv(1.5)));

@@ -57,7 +57,7 @@ std::string resolve_heads(const InferContext& context, const Dim& positions) {
   const Shape& x = context.shape(0);
   const std::int64_t head_dim = context.node().integer("head_dim");
   const auto last = x.back().value();
-  if (!last || *last % head_dim != 0)
+  if (!last || *last == 0 || *last % head_dim != 0)
     context.fail_shape(
         fmt::format("the last axis of {} must be head_dim = {} or a multiple of it", x.text(), head_dim));
   const bool one_head = *last == head_dim;

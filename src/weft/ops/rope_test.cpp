@@ -42,6 +42,7 @@ TEST(Rope, InfersFromPositions) {
   EXPECT_EQ(inferred("Rope", {"[6, 3, 8] f32", "[0] f32"}, with({{"heads", "token_major"}})), "ShapeMismatch");
   EXPECT_EQ(inferred("Rope", {"[n, 3, 9] f32", "[n] f32"}, plain), "ShapeMismatch");
   EXPECT_EQ(inferred("Rope", {"[n, d] f32", "[n] f32"}, plain), "ShapeMismatch");
+  EXPECT_EQ(inferred("Rope", {"[n, 0] f32", "[n] f32"}, {{"head_dim", std::int64_t{1} << 60}}), "ShapeMismatch");
   EXPECT_EQ(inferred("Rope", {"[] f32", "[1] f32"}, plain), "ShapeMismatch");
   EXPECT_EQ(inferred("Rope", {"[n, 3, 8] i32", "[n] f32"}, plain), "DTypeMismatch");
   EXPECT_EQ(inferred("Rope", {"[n, 3, 8] f32", "[n] bool"}, plain), "DTypeMismatch");

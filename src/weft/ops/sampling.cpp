@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <ranges>
 #include <vector>
 
@@ -53,9 +54,19 @@ class RowSampler {
 
   // The `count` first of the whole row by falling logit.
   void sort_first(std::size_t count) {
-    kept_.resize(count);
-    std::ranges::partial_sort_copy(std::views::iota(std::size_t{0}, logits_.size()), kept_,
-                                   [this](std::size_t a, std::size_t b) { return before(a, b); });
+    const auto order = [this](std::size_t a, std::size_t b) { return before(a, b); };
+    if (count < 2048) {
+      // A small heap stays in cache while the row streams by.
+      kept_.resize(count);
+      std::ranges::partial_sort_copy(std::views::iota(std::size_t{0}, logits_.size()), kept_, order);
+    } else {
+      kept_.resize(logits_.size());
+      std::iota(kept_.begin(), kept_.end(), std::size_t{0});
+      const auto end = kept_.begin() + static_cast<std::ptrdiff_t>(count);
+      std::nth_element(kept_.begin(), end, kept_.end(), order);
+      kept_.erase(end, kept_.end());
+      std::sort(kept_.begin(), kept_.end(), order);
+    }
     all_ = false;
     sorted_ = true;
   }
@@ -118,17 +129,13 @@ class RowSampler {
   }
 
   template <class Candidates>
-  std::int64_t pick(const Candidates& candidates, double u) {
-    weights_.clear();
-    double total = 0;
+  std::int64_t pick(const Candidates& candidates, double u) const {
+    // Weights are computed twice: for a whole vocabulary that is cheaper than fresh memory to hold them.
+    double total = 0, sum = 0;
+    for (const std::size_t i : candidates) total += weight(i, options_.temperature);
+    std::size_t chosen = best_;
     for (const std::size_t i : candidates) {
-      weights_.push_back(weight(i, options_.temperature));
-      total += weights_.back();
-    }
-    double sum = 0;
-    std::size_t chosen = best_, at = 0;
-    for (const std::size_t i : candidates) {
-      const double w = weights_[at++];
+      const double w = weight(i, options_.temperature);
       if (w == 0) continue;
       chosen = i;
       sum += w;
@@ -143,7 +150,6 @@ class RowSampler {
   double filter_temperature_ = 1;
   bool all_ = true, sorted_ = false;
   std::vector<std::size_t> kept_;  // unless all_
-  std::vector<double> weights_;
 };
 
 template <class T>

@@ -14,8 +14,11 @@ namespace {
 
 class Importer {
  public:
-  Importer(const Graph& source, const std::string& name)
-      : source_(source), mir_(name), target_{source, uses_, mir_, {}, {}, {}, weft::Dim(1)} {}
+  Importer(const Graph& source, const ToMirOptions& options)
+      : source_(source),
+        options_(options),
+        mir_(options.name),
+        target_{source, uses_, mir_, {}, {}, {}, weft::Dim(1)} {}
 
   weft::Graph run() {
     for (std::size_t i = 0; i < source_.nodes.size(); ++i)
@@ -66,14 +69,16 @@ class Importer {
   void add_leaf(const std::string& name) {
     if (target_.values.count(name) != 0) return;
     if (const auto key = weight_key(source_.weights, name)) {
-      const std::string owner(*key);
-      if (target_.values.count(owner) == 0) {
-        const TensorSpec& spec = source_.weights.find(owner)->second;
+      // The map's own key outlives the views in `values`.
+      const auto& [owner, spec] = *source_.weights.find(*key);
+      if (target_.values.count(owner) == 0)
         add_leaf_node("Param", owner, {{"name", owner}, {"shape", weft::Shape(spec.shape)}, {"dtype", spec.dtype}});
-      }
-      target_.values[name] = target_.values.at(source_.weights.find(owner)->first);
+      target_.values[name] = target_.values.at(owner);
     } else {  // nothing else is known and comes from no node
-      add_leaf_node("Input", name, {{"name", name}, {"shape", weft::Shape{target_.tokens}}, {"source", "position"}});
+      add_leaf_node("Input", name,
+                    {{"name", name},
+                     {"shape", weft::Shape{options_.scalar_position ? weft::Dim(1) : target_.tokens}},
+                     {"source", "position"}});
     }
   }
 
@@ -103,6 +108,7 @@ class Importer {
   }
 
   const Graph& source_;
+  const ToMirOptions& options_;
   weft::Graph mir_;
   Uses uses_;
   LowerTarget target_;
@@ -111,11 +117,11 @@ class Importer {
 
 }  // namespace
 
-weft::Graph to_mir(const Graph& graph, const std::string& name) {
-  ValidateOptions options;
-  options.weights_indexed = true;
-  validate(graph, options);
-  return Importer(graph, name).run();
+weft::Graph to_mir(const Graph& graph, const ToMirOptions& options) {
+  ValidateOptions strict;
+  strict.weights_indexed = true;
+  validate(graph, strict);
+  return Importer(graph, options).run();
 }
 
 }  // namespace weft::graph_ir
