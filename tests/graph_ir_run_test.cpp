@@ -41,7 +41,7 @@ NamedTensors run(const weft::Graph& mir, const NamedTensors& inputs,
                  const std::map<std::string, Tensor>& weights = {}) {
   ExecConfig config;
   config.backend = "reference";
-  return GraphExecutor::prepare(mir, WeightMap(weights), config).run(inputs);
+  return GraphExecutor::prepare(mir, weft::WeightMap(weights), config).run(inputs);
 }
 
 // Inputs for a graph whose unknown sizes all take one value.
@@ -355,9 +355,9 @@ TEST(GraphIrRun, CacheAndPositionsCarryOverRuns) {
   const std::map<std::string, Tensor> weights{{"model.embed", noise({8, 4}, 20)}};
   ExecConfig config;
   config.backend = "reference";
-  auto at_once = GraphExecutor::prepare(to_mir(graph), WeightMap(weights), config);
+  auto at_once = GraphExecutor::prepare(to_mir(graph), weft::WeightMap(weights), config);
   auto one_by_one = GraphExecutor::prepare(to_mir(decode(encode(graph), {.weights = &graph.weights}).graph),
-                                           WeightMap(weights), config);
+                                           weft::WeightMap(weights), config);
   const NamedTensors all = at_once.run({{"ids", f32({3, 1, 4}, {3})}});
   std::vector<float> last;
   for (const float id : {3.0f, 1.0f, 4.0f}) last = values_of(one_by_one.run({{"ids", f32({id}, {1})}}).at("y"));

@@ -32,7 +32,7 @@ struct DecodeLimits {
 
 struct DecodeOptions {
   Dialect dialect = Dialect::automatic;
-  DecodeLimits limits;
+  DecodeLimits limits = {};
   // The tensors index of the file; it tells weights from inputs and fills Graph::weights. Without one, names under
   // "model." and "lm_head." count as weights.
   const WeightMap* weights = nullptr;
