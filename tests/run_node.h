@@ -14,6 +14,7 @@
 
 #include "weft/base/error.h"
 #include "weft/base/random.h"
+#include "weft/base/thread_pool.h"
 #include "weft/ir/builder.h"
 #include "weft/ir/graph.h"
 #include "weft/ir/kernel.h"

@@ -2,7 +2,7 @@
 import struct
 import unittest
 
-from gguf_bytes import F32, STRING, U32, GgufBytes, small_llama
+from gguf_bytes import ARRAY, F32, STRING, U32, GgufBytes, small_llama
 from weft_program import ProgramTest
 
 
@@ -58,7 +58,7 @@ class BadFiles(ProgramTest):
         model = small_llama()
         for name in ("blk.0.attn_q.weight", "blk.0.attn_k.weight"):
             model.override_type(name, 16)
-        self.every_command(self.write("iq2.gguf", model.bytes()), ["IQ2_XXS", "2 tensors"])
+        self.every_command(self.write("iq2.gguf", model.bytes()), ["IQ2_XXS", "2 of 11 tensors"])
 
     def test_overlapping_tensors(self):
         model = small_llama()
@@ -114,6 +114,7 @@ class BadModels(ProgramTest):
         model = small_llama()
         model.meta["tokenizer.ggml.model"] = (STRING, "gpt2")
         model.meta["tokenizer.ggml.pre"] = (STRING, "klingon")
+        model.meta["tokenizer.ggml.merges"] = (ARRAY, (STRING, ["a b"]))
         self.refused("run", self.write(model), "-p", "a", says=["klingon", "qwen2"])
 
     def test_token_id_out_of_range(self):

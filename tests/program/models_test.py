@@ -59,7 +59,7 @@ class Models(ProgramTest):
                 self.assertLessEqual(error, TOLERANCE)
 
     def greedy(self, model):
-        for case in json.load(open(SHARED / "expected" / "dreams-260k-f32.greedy.json")):
+        for case in json.loads((SHARED / "expected" / "dreams-260k-f32.greedy.json").read_text(encoding="utf-8")):
             with self.subTest(case["prompt"]):
                 got = self.json("run", model, "-p", case["prompt"], "--temp", "0", "-n", "64", "--json")
                 self.assertEqual(got["prompt_ids"], case["prompt_ids"])
@@ -79,4 +79,4 @@ class Models(ProgramTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(warnings="ignore")  # of the scripts of others

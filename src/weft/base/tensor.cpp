@@ -112,7 +112,7 @@ Tensor Tensor::reshaped(std::vector<std::int64_t> dims) const {
 
 Tensor Tensor::rows(std::int64_t start, std::int64_t count) const {
   if (rank() == 0 || start < 0 || count < 0 || start > dims_[0] || count > dims_[0] - start)
-    fail(ErrorKind::out_of_range, "IndexOutOfRange", "", "rows {}..{} of a tensor of {}", start, start + count,
+    fail(ErrorKind::out_of_range, "IndexOutOfRange", "", "{} rows from {} on of a tensor of {}", count, start,
          dims_text(dims_));
   const DTypeInfo& info = dtype_info(dtype_);
   // Along the last axis a row is a part of a block.

@@ -23,7 +23,9 @@ class DecoderBuilder {
     if (weights_("model.rope_freqs.weight"))
       rope_factors_ = vector("model.rope_freqs.weight", config_.rope_dim / 2, "rope");
     const Var table = matrix("model.embed_tokens.weight", config_.vocab_size, config_.hidden_size, "embed");
-    Var x = label(gather(table, ids, {.wrap_negative = false}), "embed");
+    Var x = gather(table, ids, {.wrap_negative = false});
+    if (x.dtype() != DType::f32) x = decode(label(x, "embed.rows"));
+    x = label(x, "embed");
     for (std::int64_t layer = 0; layer < config_.num_hidden_layers; ++layer) {
       const std::string prefix = fmt::format("layers.{}", layer);
       x = label(add(x, attention_block(x, layer, prefix)), prefix + ".attention.residual");

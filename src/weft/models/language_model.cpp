@@ -97,6 +97,7 @@ LanguageModel LanguageModel::create(std::shared_ptr<const Checkpoint> checkpoint
                                                    .profile = options.profile,
                                                    .canceled = options.canceled});
   Vocabulary vocabulary = checkpoint->vocabulary();
+  checkpoint->finish_verification();
   auto tokenizer = vocabulary.type == TokenizerType::none ? nullptr : Tokenizer::create(std::move(vocabulary));
   return {std::move(checkpoint),
           std::move(tokenizer),

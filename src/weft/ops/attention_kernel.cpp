@@ -193,6 +193,12 @@ class Block {
     totals_.assign(rows, {});
     results_.assign(rows * static_cast<std::size_t>(p_.v.width), 0.0);
     sums_.resize(static_cast<std::size_t>(rows_ * panel_lanes));
+    // Room for a whole tile from the start: what a query costs does not depend on how many keys there are.
+    weights_.reserve(rows * tile_keys);
+    const std::int64_t panels = (p_.v.width + panel_lanes - 1) / panel_lanes;
+    value_panels_.reserve(static_cast<std::size_t>(panels * tile_keys * panel_lanes));
+    if (p_.mask.tensor != nullptr) mask_.reserve(tile_keys);
+    if (p_.bias.tensor != nullptr) bias_.reserve(tile_keys);
     // Both ends move on with the query.
     const KeyRange all{p_.visible(first).begin, p_.visible(first + count - 1).end};
     for (std::int64_t tile = all.begin / tile_keys * tile_keys; tile < all.end; tile += tile_keys)

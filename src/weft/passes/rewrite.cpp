@@ -1,5 +1,6 @@
 #include "weft/passes/rewrite.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "weft/base/fail.h"
@@ -23,10 +24,13 @@ void Rewriter::replace(Value old, Value value) {
 
 std::int32_t Rewriter::copy(std::int32_t index, const Attributes& attributes) {
   const Node& node = source_.node(index);
-  Attributes all;
-  for (std::size_t i = 0; i < node.attributes.size(); ++i)
-    all.emplace_back(node.schema->attributes[i].name, node.attributes[i]);
-  all.insert(all.end(), attributes.begin(), attributes.end());
+  Attributes all = attributes;
+  for (std::size_t i = 0; i < node.attributes.size(); ++i) {
+    const std::string& name = node.schema->attributes[i].name;
+    const bool overridden = std::any_of(attributes.begin(), attributes.end(),
+                                        [&](const Attribute& attribute) { return attribute.name == name; });
+    if (!overridden) all.emplace_back(name, node.attributes[i]);
+  }
   std::vector<Value> inputs;
   for (const Value& input : node.inputs) inputs.push_back(map(input));
   NodeOptions options{.origin = node.origin, .backend_hint = node.backend_hint};
