@@ -32,9 +32,9 @@ struct Extents {
 Extents check_operands(const RuleContext& c, Dim heads, Dim kv_heads, Dim head_dim) {
   const Extent q = extent_of(c, 0, heads, head_dim);
   const Extent k = extent_of(c, 1, kv_heads, head_dim), v = extent_of(c, 2, kv_heads, head_dim);
-  const Extent kv{c.unify(k.batch, v.batch, "the batches of K and V"),
-                  c.unify(k.tokens, v.tokens, "the tokens of K and V")};
-  if (kv.batch != 1) c.unify(q.batch, kv.batch, "the batches of Q and of K and V (unless theirs is 1)");
+  for (const Extent* side : {&k, &v})
+    if (side->batch != 1) c.unify(q.batch, side->batch, "the batches of Q and of K or V (unless theirs is 1)");
+  const Extent kv{k.batch, c.unify(k.tokens, v.tokens, "the tokens of K and V")};
   return {q, kv};
 }
 
