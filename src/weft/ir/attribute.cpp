@@ -81,7 +81,7 @@ std::string real_text(double value) {
   if (std::isnan(value)) {
     // The quiet NaNs by name, others by their bits.
     const auto bits = std::bit_cast<std::uint64_t>(value);
-    if (bits << 1 == std::uint64_t{0xFFF} << 53) return std::signbit(value) ? "-nan" : "nan";
+    if (bits << 1 == std::uint64_t{0xFFF} << 52) return std::signbit(value) ? "-nan" : "nan";
     return fmt::format("{:#018x}", bits);
   }
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";

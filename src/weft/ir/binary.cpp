@@ -16,7 +16,6 @@ namespace weft {
 namespace {
 
 constexpr char magic[4] = {'W', 'M', 'I', 'R'};
-constexpr std::uint8_t unset_code = 255;  // an attribute's type code: no value
 constexpr std::uint8_t static_dim = 0, symbolic_dim = 1;
 
 class Encoder {
@@ -123,12 +122,8 @@ class Encoder {
     for (std::size_t i = 0; i < specs.size(); ++i) {
       if (is_default(i)) continue;
       text(specs[i].name);
-      if (std::holds_alternative<std::monostate>(node.attributes[i])) {
-        put(unset_code);
-      } else {
-        put(specs[i].type);
-        attribute(node.attributes[i]);
-      }
+      put(specs[i].type);
+      attribute(node.attributes[i]);
     }
     count(node.inputs.size());
     for (const Value input : node.inputs) value(input);
@@ -338,10 +333,6 @@ class Decoder {
       if (!position) refuse("is unknown: a newer weft may have written it");
       if (!given.insert(*position).second) refuse("stands twice");
       const auto code = in_.read<std::uint8_t>("an attribute's type");
-      if (code == unset_code) {
-        node.attributes[*position] = {};
-        return;
-      }
       const AttributeType type = node.schema->attributes[*position].type;
       if (code != static_cast<std::uint8_t>(type))
         refuse(fmt::format("has type code {}, expected {}", code, static_cast<int>(type)));

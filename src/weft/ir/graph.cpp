@@ -72,9 +72,13 @@ std::int32_t Graph::append_unchecked(Node node) {
     const OutputInfo& output = node.outputs[port];
     if (!output.name.empty()) {
       const auto [it, fresh] = by_name_.try_emplace(output.name, Value{index, static_cast<std::int32_t>(port)});
-      if (!fresh)
+      if (!fresh) {
+        const std::string owner = label(it->second);
+        // The node is not added, nor are its names.
+        std::erase_if(by_name_, [&](const auto& entry) { return entry.second.node == index; });
         fail(ErrorKind::invalid_graph, "DuplicateProducer", fmt::format("[{}] node %{}", node.schema->name, index),
-             "the name \"{}\" is already that of {}", output.name, label(it->second));
+             "the name \"{}\" is already that of {}", output.name, owner);
+      }
     }
     std::set<std::string> symbols;
     for (const Dim& dim : output.type.shape) dim.collect_symbols(symbols);

@@ -107,7 +107,7 @@ void check_attributes(const Node& node, const std::string& where) {
       fail(ErrorKind::invalid_argument, "BadAttribute", where, "{}: {}", spec.name, reason);
     };
     if (std::holds_alternative<std::monostate>(value)) {
-      if (spec.required) refuse("it must be given");
+      if (spec.required || !std::holds_alternative<std::monostate>(spec.default_value)) refuse("it must be given");
       continue;
     }
     if (!holds(value, spec.type)) refuse(fmt::format("a value of type {} is expected", to_string(spec.type)));
@@ -119,6 +119,18 @@ void check_attributes(const Node& node, const std::string& where) {
 }
 
 }  // namespace
+
+void check_type(const TensorType& type, const DimBounds& symbols) {
+  for (const Dim& dim : type.shape) {
+    const auto range = dim.bounds(symbols);
+    if (range && range->high < 0)
+      fail(ErrorKind::shape_mismatch, "BadShape", "", "dimension {} of {} is negative", dim.text(), type.text());
+  }
+  const auto dims = type.shape.static_dims();
+  // Of a shape with symbols the last size alone says whether rows are whole blocks; 0 stands for one that may be.
+  const std::int64_t last = type.shape.rank() == 0 ? 1 : type.shape.back().value().value_or(0);
+  byte_size(type.dtype, dims ? *dims : std::vector{last});
+}
 
 void infer_node(const Graph& graph, Node& node, const std::string& where) {
   const OpSchema& schema = *node.schema;
@@ -134,7 +146,10 @@ void infer_node(const Graph& graph, Node& node, const std::string& where) {
   check_attributes(node, where);
   InferContext context(graph, node, where);
   try {
+    for (const Value& input : node.inputs)
+      if (input.defined()) check_type(graph.type(input), graph.symbols());
     schema.infer(context);
+    for (const TensorType& type : context.outputs()) check_type(type, graph.symbols());
   } catch (const Error& error) {
     // Dim arithmetic knows no place; give it this node's.
     if (error.where().empty()) throw Error(error.kind(), error.code(), where, error.message());

@@ -57,7 +57,12 @@ class WEFT_API InferContext {
   std::vector<Constraint> constraints_;
 };
 
-// Fills node.outputs' types and node.constraints from its inputs; checks arity, attributes and all that infer checks.
+// Throws BadShape for a dim that can only be negative, SizeOverflow, and BlockMisaligned. Symbols without bounds may
+// have any size.
+WEFT_API void check_type(const TensorType& type, const DimBounds& symbols);
+
+// Fills node.outputs' types and node.constraints from its inputs; checks arity, attributes, the types of inputs and
+// outputs and all that infer checks: an op's own inference sees attributes and input types that are possible.
 // With `names` kept as they are. Throws.
 WEFT_API void infer_node(const Graph& graph, Node& node, const std::string& where);
 

@@ -20,7 +20,7 @@ namespace weft {
 //   return logits=%7
 // }
 // Attributes at their default are left out, and so are symbols with the bounds that a graph gives them by itself; "_"
-// is an absent operand or an unset attribute. Constants of up to 256 bytes stand inline, as values or, where a dtype
+// is an absent operand. Constants of up to 256 bytes stand inline, as values or, where a dtype
 // has none, as hex{...}; larger ones print as blob(sha256) and stand as hex after the graph, each once. Between
 // tokens the parser takes any white space, and comments from // to the end of the line.
 WEFT_API std::string to_text(const Graph& graph);

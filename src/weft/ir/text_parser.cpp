@@ -151,7 +151,6 @@ class GraphParser {
   }
 
   AttributeValue attribute(const AttributeSpec& spec, std::size_t index) {
-    if (in_.accept_word("_")) return {};
     switch (spec.type) {
       case AttributeType::boolean:
         if (in_.accept_word("true")) return true;

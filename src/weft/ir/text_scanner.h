@@ -1,14 +1,12 @@
 // Tokens of the text form, with the line and column of whatever is wrong. Internal.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <cstdint>
 #include <set>
 #include <string>
 #include <string_view>
 
-#include "weft/base/error.h"
+#include "weft/base/fail.h"
 
 namespace weft {
 

@@ -133,7 +133,7 @@ class Verifier {
       if (state.capacity && *state.capacity < 1) refuse("its capacity is less than 1 row");
       if (state.kind != StateKind::fixed && state.length.is_static())
         refuse("its length is the symbol of the rows held before a run, found a number");
-      for (const std::int64_t width : state.planes) check_type({Shape{width}, state.dtype}, "state @" + state.name);
+      for (const std::int64_t width : state.planes) check_declared({Shape{width}, state.dtype}, "state @" + state.name);
     }
   }
 
@@ -155,8 +155,9 @@ class Verifier {
     if (sound) sound = check_slots(node, where);
     for (std::size_t i = 0; i < node.attributes.size(); ++i)
       if (const auto* tensor = std::get_if<Tensor>(&node.attributes[i])) sound &= check_tensor(*tensor, where);
-    for (const OutputInfo& output : node.outputs) check_type(output.type, where);
-    if (sound) check_inference(node, where);
+    const std::size_t before = problems_.size();
+    for (const OutputInfo& output : node.outputs) check_declared(output.type, where);
+    if (sound && problems_.size() == before) check_inference(node, where);
   }
 
   bool check_operand(std::int32_t index, std::size_t operand, const std::string& where) {
@@ -202,17 +203,9 @@ class Verifier {
     return false;
   }
 
-  void check_type(const TensorType& type, const std::string& where) {
-    for (const Dim& dim : type.shape) {
-      const auto range = dim.bounds(graph_.symbols());
-      if (range && range->high >= 0) continue;
-      report(ErrorKind::shape_mismatch, "BadShape", where, "dimension {} of {} is negative", dim.text(), type.text());
-      return;
-    }
+  void check_declared(const TensorType& type, const std::string& where) {
     try {
-      const auto dims = type.shape.static_dims();
-      const std::int64_t last = type.shape.rank() == 0 ? 1 : type.shape.back().value().value_or(0);
-      byte_size(type.dtype, dims ? *dims : std::vector{last});
+      check_type(type, graph_.symbols());
     } catch (const Error& error) {
       report(error, where);
     }

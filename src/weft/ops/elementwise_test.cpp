@@ -78,7 +78,7 @@ TEST(Cast, Infers) {
   EXPECT_EQ(inferred("Encode", {"[n, 48] f32"}, {{"dtype", DType::q4_0}}), "ShapeMismatch");
   EXPECT_EQ(inferred("Encode", {"[] f32"}, {{"dtype", DType::q4_0}}), "ShapeMismatch");
   EXPECT_EQ(inferred("Encode", {"[32] f16"}, {{"dtype", DType::q4_0}}), "DTypeMismatch");
-  EXPECT_EQ(inferred("Decode", {"[n, 64] q4_k"}), "[n, 64] f32");
+  EXPECT_EQ(inferred("Decode", {"[n, 256] q4_k"}), "[n, 256] f32");
   EXPECT_EQ(inferred("ToIndex", {"[n] f16"}), "[n] i32");
   EXPECT_EQ(inferred("ToIndex", {"[32] q8_0"}), "DTypeMismatch");
 }
