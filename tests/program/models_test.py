@@ -5,6 +5,7 @@ import unittest
 
 import numpy as np
 
+from gguf_bytes import F32_VALUE, STRING, small_llama
 from weft_program import SHARED, ProgramTest, make_model, needs_shared
 
 IDS = [1, 300, 417, 261, 333, 480, 290, 350, 12, 77, 5, 401]
@@ -76,6 +77,58 @@ class Models(ProgramTest):
                 np.testing.assert_array_equal(self.logits(imported, IDS),
                                               self.logits(SHARED / "models" / f"{name}.gguf", IDS))
         self.greedy(self.imported("dreams-260k-f32"))
+
+
+class RopeVariants(ProgramTest):
+    """Rope factors and linear scaling, which only weft's own graph form can store."""
+
+    def logits(self, model):
+        out = self.dir / "logits.npy"
+        self.ok("logits", model, "--ids", "1,50,60,70,80,90,100,110", "-o", out)
+        return np.load(out)
+
+    def variant(self, name, change):
+        model = small_llama()
+        change(model)
+        path = self.dir / f"{name}.gguf"
+        path.write_bytes(model.bytes())
+        return path
+
+    def test_factors_and_scaling(self):
+        def linear(model):
+            model.meta["llama.rope.scaling.type"] = (STRING, "linear")
+            model.meta["llama.rope.scaling.factor"] = (F32_VALUE, 4.0)
+
+        def factors(value):
+            def change(model):
+                model.add("rope_freqs.weight", (8,))
+                model.tensors[-1][3] = np.full(8, value, np.float32).tobytes()
+            return change
+
+        plain = self.logits(self.variant("plain", lambda model: None))
+        scaled = self.variant("linear", linear)
+        divided = self.variant("factors", factors(4.0))
+        np.testing.assert_array_equal(self.logits(self.variant("ones", factors(1.0))), plain)
+        # Positions divided by 4 and frequencies divided by 4 are the same angles.
+        self.assertLessEqual(relative_error(self.logits(divided), self.logits(scaled)), 1e-6)
+        self.assertGreater(relative_error(self.logits(scaled), plain), 1e-3)
+        for path in (scaled, divided):
+            imported = path.with_suffix(".model")
+            self.assertIn(b"MIR", self.ok("import", path, "-o", imported).stderr)
+            np.testing.assert_array_equal(self.logits(imported), self.logits(path))
+
+
+@needs_shared
+class Tokenizers(ProgramTest):
+    def test_published_cases_through_the_program(self):
+        for name in ("gpt-2", "llama-spm", "llama-bpe", "qwen35"):
+            base = SHARED / "tokenizers" / f"ggml-vocab-{name}.gguf"
+            texts = base.with_name(base.name + ".inp").read_bytes().split(b"\n__ggml_vocab_test__\n")
+            rows = base.with_name(base.name + ".out").read_text().split("\n")
+            with self.subTest(name):
+                for text, ids in list(zip(texts, rows))[::6]:
+                    got = self.ok("tokenize", base, "--file", "-", "--ids", stdin=text).stdout.decode()
+                    self.assertEqual(got.split(), ids.split(), text)
 
 
 if __name__ == "__main__":

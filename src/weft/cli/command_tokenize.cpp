@@ -1,4 +1,5 @@
-// weft tokenize: how a model cuts a text. Text from outside: control tokens in it are plain text.
+// weft tokenize: how a model cuts a text. Text from outside: control tokens in it are plain text. The tokens that a
+// model puts around a prompt (BOS, EOS) are no part of the text and are not shown.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -14,7 +15,9 @@ namespace weft::cli {
 int tokenize(const TokenizeArguments& arguments) {
   const auto tokenizer = Tokenizer::create(Checkpoint::open_vocabulary(arguments.model));
   const std::string text = arguments.text ? *arguments.text : read_text(*arguments.file);
-  const auto ids = tokenizer->encode(text);
+  EncodeOptions options;
+  options.add_bos = options.add_eos = false;
+  const auto ids = tokenizer->encode(text, options);
   if (arguments.ids_only) {
     fmt::print("{}\n", fmt::join(ids, " "));
     return 0;

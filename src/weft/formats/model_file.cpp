@@ -10,7 +10,7 @@
 #include "weft/formats/config_toml.h"
 #include "weft/formats/file_bytes.h"
 #include "weft/formats/hash_check.h"
-#include "weft/formats/hex_text.h"
+#include "weft/formats/hex.h"
 #include "weft/formats/model_frontmatter.h"
 #include "weft/formats/model_layout.h"
 #include "weft/formats/model_tensors.h"
@@ -151,7 +151,7 @@ class Loader {
     if (section.text.size() > options_.limits.graph_text_bytes)
       fail(ErrorKind::bad_file, "LimitExceeded", s.where(section), "{} bytes of text, more than the limit of {}",
            section.text.size(), options_.limits.graph_text_bytes);
-    return bytes_from_hex(section.text, s.where(section));
+    return hex_decode(section.text, s.where(section));
   }
 
   void read_graph(ModelState& s) const {
@@ -160,9 +160,7 @@ class Loader {
     const ModelEntry* entry = s.frontmatter.find("graph");
     std::string format = entry != nullptr ? entry->format : "";
     if (format.empty() || format == "bin")
-      format = is_hex_text(section->text)                                ? "hex"
-               : section->text.find("[graph]") != std::string_view::npos ? "toml"
-                                                                         : "";
+      format = is_hex(section->text) ? "hex" : section->text.find("[graph]") != std::string_view::npos ? "toml" : "";
     ModelGraphSection graph;
     graph.where = s.where(*section);
     graph.line = section->line;

@@ -4,8 +4,8 @@
 //
 // Everything but the vocabulary is checked by open(). Errors: those of MappedFile, and TooSmall, NotAModel,
 // HeaderTooLarge, NoWeightsMarker, NotUtf8, CrlfDelimiter, UnknownSection, DuplicateSection, MissingSection, Toml,
-// MissingField, InvalidField, UnsupportedVersion, WeightsSizeMismatch, HashMismatch, BadGraphSection, LimitExceeded,
-// and those of the tensor index (model_tensors.h).
+// MissingField, InvalidField, UnsupportedVersion, WeightsSizeMismatch, HashMismatch, BadGraphSection, HexBadDigit,
+// HexOddLength, LimitExceeded, and those of the tensor index (model_tensors.h).
 #pragma once
 
 #include <cstddef>

@@ -310,9 +310,11 @@ TEST_F(ModelFileTest, TheGraphIsHexadecimalOrToml) {
   m.after = "~~~graph\nwhat\n";
   EXPECT_EQ(code_of(m.build()), "BadGraphSection");
   m.files.replace(m.files.find("bin"), 3, "hex");
-  for (const char* bad : {"~~~graph\n0\n", "~~~graph\n0g\n", "~~~graph\n[graph]\n"}) {
+  m.after = "~~~graph\n0\n";
+  EXPECT_EQ(code_of(m.build()), "HexOddLength");
+  for (const char* bad : {"~~~graph\n0g\n", "~~~graph\n[graph]\n"}) {
     m.after = bad;
-    EXPECT_EQ(code_of(m.build()), "BadGraphSection") << bad;
+    EXPECT_EQ(code_of(m.build()), "HexBadDigit") << bad;
   }
   m.after = "~~~graph\n\n~~~mir\nc0de\n";
   EXPECT_TRUE(open(m.build()).graph()->bytes.empty());

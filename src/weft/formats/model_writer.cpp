@@ -10,7 +10,7 @@
 #include "weft/base/sha256.h"
 #include "weft/base/utf8.h"
 #include "weft/formats/config_toml.h"
-#include "weft/formats/hex_text.h"
+#include "weft/formats/hex.h"
 #include "weft/formats/model_encoding.h"
 #include "weft/formats/model_layout.h"
 #include "weft/formats/model_limits.h"
@@ -92,9 +92,9 @@ void ModelWriter::put(std::string_view name, std::string format, std::string tex
     *found = {std::string(name), std::move(format), std::move(text)};
 }
 
-void ModelWriter::set_graph(std::span<const std::byte> blob) { put("graph", "hex", hex_text(blob)); }
+void ModelWriter::set_graph(std::span<const std::byte> blob) { put("graph", "hex", hex_encode(blob) + "\n"); }
 void ModelWriter::set_graph_toml(std::string text) { put("graph", "toml", std::move(text)); }
-void ModelWriter::set_mir(std::span<const std::byte> blob) { put("mir", "hex", hex_text(blob)); }
+void ModelWriter::set_mir(std::span<const std::byte> blob) { put("mir", "hex", hex_encode(blob) + "\n"); }
 void ModelWriter::set_vocabulary(const Vocabulary& vocabulary) {
   put("vocab", "toml", write_model_vocabulary(vocabulary, config_));
 }

@@ -7,9 +7,9 @@
 #include <limits>
 #include <random>
 
-#include "weft/formats/graph_ir/hex.h"
 #include "weft/formats/graph_ir/test_graphs.h"
 #include "weft/formats/graph_ir/validate.h"
+#include "weft/formats/hex.h"
 
 namespace weft::graph_ir {
 namespace {

@@ -1,21 +1,33 @@
-#include "weft/formats/graph_ir/hex.h"
+#include "weft/formats/hex.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "weft/formats/graph_ir/test_graphs.h"
+#include "weft/base/error.h"
 
-namespace weft::graph_ir {
+namespace weft {
 namespace {
 
-TEST(GraphIrHex, ReadsEitherCaseAndSkipsWhiteSpace) {
+template <class F>
+Error error_of(F&& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return error;
+  }
+  return Error(ErrorKind::invalid_argument, "none", "", "nothing was thrown");
+}
+
+TEST(Hex, ReadsEitherCaseAndSkipsWhiteSpace) {
   const auto bytes = hex_decode(" 0a\tF\n\r0\v\f ff ");
   EXPECT_EQ(bytes, (std::vector{std::byte{0x0a}, std::byte{0xf0}, std::byte{0xff}}));
   EXPECT_EQ(hex_encode(bytes), "0af0ff");
   EXPECT_TRUE(hex_decode(" \n").empty());
+  EXPECT_TRUE(is_hex("0aF \n"));
+  EXPECT_FALSE(is_hex("[graph]"));
 }
 
-TEST(GraphIrHex, RefusesOtherDigitsAndOddCounts) {
+TEST(Hex, RefusesOtherDigitsAndOddCounts) {
   const Error bad = error_of([] { hex_decode("00 0g", "m.model"); });
   EXPECT_EQ(bad.code(), "HexBadDigit");
   EXPECT_EQ(bad.where(), "m.model@0x4");
@@ -27,4 +39,4 @@ TEST(GraphIrHex, RefusesOtherDigitsAndOddCounts) {
 }
 
 }  // namespace
-}  // namespace weft::graph_ir
+}  // namespace weft

@@ -9,11 +9,13 @@
 
 #include "weft/base/export.h"
 
-namespace weft::graph_ir {
+namespace weft {
 
 // Either case; ASCII white space anywhere is skipped. HexBadDigit, HexOddLength; positions count bytes of `text`.
 WEFT_API std::vector<std::byte> hex_decode(std::string_view text, const std::string& source = "graph");
 // Lower case, on one line without an end of line.
 WEFT_API std::string hex_encode(std::span<const std::byte> bytes);
+// Whether there is nothing but digits and white space in the text.
+bool is_hex(std::string_view text);
 
-}  // namespace weft::graph_ir
+}  // namespace weft

@@ -1,8 +1,10 @@
-#include "weft/formats/graph_ir/hex.h"
+#include "weft/formats/hex.h"
+
+#include <algorithm>
 
 #include "weft/base/fail.h"
 
-namespace weft::graph_ir {
+namespace weft {
 namespace {
 
 bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
@@ -50,4 +52,8 @@ std::string hex_encode(std::span<const std::byte> bytes) {
   return text;
 }
 
-}  // namespace weft::graph_ir
+bool is_hex(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return is_space(c) || digit(c) >= 0; });
+}
+
+}  // namespace weft
