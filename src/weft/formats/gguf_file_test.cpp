@@ -275,7 +275,8 @@ TEST_F(GgufFileTest, AHugeEmptyFileIsRefusedAtOnce) {
   const auto start = std::chrono::steady_clock::now();
   EXPECT_EQ(error_of([&] { GgufFile::open(directory_ / "zeros"); }).first, "NotGguf");
   EXPECT_EQ(error_of([&] { GgufFile::open(directory_ / "strings"); }).first, "LimitExceeded");
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(200));
+  // Reading the file would take longer; the bound is wide because other programs share the machine.
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(2));
 }
 
 class GgufSplitTest : public GgufFileTest {
@@ -345,7 +346,7 @@ TEST(GgufShared, PublicVocabulariesOpenFast) {
   const auto start = std::chrono::steady_clock::now();
   const GgufFile file = GgufFile::open(path);
   EXPECT_EQ(file.get_strings("tokenizer.ggml.tokens").size(), 151936u);
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(500));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
 }
 
 TEST(GgufShared, ModelsOpen) {
