@@ -1,10 +1,12 @@
-#include "weft/base/dim.h"
+#include "weft/base/compiled_dim.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <charconv>
 #include <utility>
 
+#include "weft/base/dim.h"
 #include "weft/base/fail.h"
 
 namespace weft {
@@ -556,5 +558,64 @@ class DimParser {
 }  // namespace
 
 Dim Dim::parse(std::string_view text) { return DimParser(text).parse_all(); }
+
+// --- compiled dims ----------------------------------------------------------------------------------------------
+
+CompiledDim::CompiledDim(const Dim& dim, FunctionRef<std::int32_t(std::string_view)> symbol_index) {
+  compile(dim, symbol_index);
+}
+
+void CompiledDim::compile(const Dim& dim, FunctionRef<std::int32_t(std::string_view)> symbol_index) {
+  if (!dim.expression_) {
+    code_.push_back({Operation::constant, dim.size_});
+    return;
+  }
+  bool first_term = true;
+  for (const auto& [key, term] : dim.expression_->terms) {
+    code_.push_back({Operation::constant, term.coefficient});
+    for (const Atom& atom : term.factors) {
+      if (atom.kind == symbol_kind) {
+        code_.push_back({Operation::symbol, symbol_index(atom.name)});
+      } else {
+        bool first_operand = true;
+        for (const Dim& operand : atom.operands) {
+          compile(operand, symbol_index);
+          if (!first_operand) code_.push_back({atom.kind == max_kind ? Operation::max : Operation::broadcast, 0});
+          first_operand = false;
+        }
+        if (atom.kind == floor_kind) code_.push_back({Operation::floor_div, atom.k});
+        if (atom.kind == ceil_kind) code_.push_back({Operation::ceil_div, atom.k});
+        if (atom.kind == pow2_kind) code_.push_back({Operation::pow2_ceil, 0});
+      }
+      code_.push_back({Operation::multiply, 0});
+    }
+    if (!first_term) code_.push_back({Operation::add, 0});
+    first_term = false;
+  }
+  if (first_term) code_.push_back({Operation::constant, 0});
+}
+
+std::int64_t CompiledDim::eval(std::span<const std::int64_t> symbols) const {
+  // Deep enough for any dim: each nesting level keeps a sum, a product and an operand.
+  std::array<std::int64_t, 64> stack;
+  std::size_t top = 0;
+  for (const Instruction& at : code_) {
+    switch (at.operation) {
+      case Operation::constant:
+      case Operation::symbol:
+        if (top == stack.size()) fail(ErrorKind::invalid_argument, "BadDim", "", "a dimension is nested too deeply");
+        stack[top++] = at.operation == Operation::constant ? at.value : symbols[static_cast<std::size_t>(at.value)];
+        break;
+      case Operation::floor_div: stack[top - 1] = floor_of(stack[top - 1], at.value); break;
+      case Operation::ceil_div: stack[top - 1] = ceil_of(stack[top - 1], at.value); break;
+      case Operation::pow2_ceil: stack[top - 1] = pow2_of(stack[top - 1]); break;
+      case Operation::add: --top, stack[top - 1] = checked_add(stack[top - 1], stack[top]); break;
+      case Operation::multiply: --top, stack[top - 1] = checked_mul(stack[top - 1], stack[top]); break;
+      case Operation::max: --top, stack[top - 1] = std::max(stack[top - 1], stack[top]); break;
+      case Operation::broadcast: --top, stack[top - 1] = broadcast_of(stack[top - 1], stack[top]); break;
+    }
+  }
+  return stack[0];
+}
 
 }  // namespace weft

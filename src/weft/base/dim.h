@@ -61,6 +61,7 @@ class WEFT_API Dim {
   struct Expression;
 
  private:
+  friend class CompiledDim;
   explicit Dim(std::shared_ptr<const Expression> expression);
   static Dim from_expression(Expression expression);
   static Dim atom(int kind, std::string name, std::vector<Dim> operands, std::int64_t k);
