@@ -1,10 +1,12 @@
-// Where nodes run. A backend says which nodes it takes and runs them one by one; `reference` takes every op and is the
-// arbiter of correctness. Backends are created once per executor and are used by one thread at a time.
+// Where nodes run. A backend says which nodes it takes; it runs them one by one, or lowers them to instructions of a
+// program. `reference` takes every op and is the arbiter of correctness. Backends are created once per executor and are
+// used by one thread at a time.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,9 +17,17 @@
 
 namespace weft {
 
+namespace lir {
+class ProgramBuilder;
+}
+
 struct Support {
   bool supported = true;
   std::string reason;  // why not
+};
+
+struct LowerOptions {
+  std::optional<DType> kv_dtype = {};  // how KV rows are kept; absent: as the graph declares
 };
 
 class WEFT_API Backend {
@@ -29,6 +39,10 @@ class WEFT_API Backend {
   // Most bytes it may hold for inputs, weights, states and intermediates; 0: no limit.
   virtual std::uint64_t memory_limit() const { return 0; }
   virtual void execute(const KernelContext& context) const = 0;
+  // Emits the instructions of a node that it supports. False: it has none, and execute() runs the node as it is.
+  virtual bool lower(lir::ProgramBuilder& /*builder*/, std::int32_t /*node*/, const LowerOptions& /*options*/) const {
+    return false;
+  }
 };
 
 using BackendFactory = std::function<std::unique_ptr<Backend>()>;

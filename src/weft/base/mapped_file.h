@@ -20,6 +20,9 @@ class WEFT_API MappedFile {
   MappedFile& operator=(const MappedFile&) = delete;
 
   std::span<const std::byte> bytes() const { return {data_, size_}; }
+  // Lets the system take back the memory of the whole pages in a range. Reading them again brings them back. Does
+  // nothing for bytes that are not of a mapped file.
+  static void release(std::span<const std::byte> range);
   const std::filesystem::path& path() const { return path_; }
 
  private:

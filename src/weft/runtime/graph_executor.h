@@ -3,12 +3,17 @@
 // An executor is used by one thread at a time. another() gives a second one, with a state of its own, over the same
 // prepared graph; those run on different threads at once. The graph's bytes, its weights and the file mappings behind
 // them live as long as any executor.
+//
+// The graph runs as a compiled program (lir/program.h) on the backend `cpu`. Any other forced backend, `reference`
+// above all, walks the nodes one by one.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,6 +24,7 @@
 
 namespace weft {
 
+class Runner;
 class ThreadPool;
 
 enum class PositionMode {
@@ -33,10 +39,13 @@ enum class MemoryRule {
 
 struct ExecConfig {
   std::shared_ptr<ThreadPool> pool = nullptr;  // null: one of its own, with a thread per available CPU
-  std::string backend = {};        // forced for every node that it supports; empty: by hint, then by default
-  std::uint64_t memory_limit = 0;  // bytes; 0: none
+  std::string backend = {};                    // forced for every node that it supports; empty: by hint, then `cpu`
+  std::uint64_t memory_limit = 0;              // bytes; 0: none
   MemoryRule memory_rule = MemoryRule::peak;
-  std::int64_t max_rows = 0;  // most rows of a KV slot that declares no capacity; 0: none
+  std::int64_t max_rows = 0;                        // most rows of a KV slot that declares no capacity; 0: none
+  std::map<std::string, std::int64_t> bounds = {};  // most that a symbol is in any run; others: as the first run has
+                                                    // it, rounded up to a power of two, planned anew when exceeded
+  std::optional<DType> kv_dtype = {};               // how KV rows are kept: f32, f16, bf16, q8_0; absent: as declared
   PositionMode position_mode = PositionMode::per_row;
   bool profile = false;                 // time every node
   bool check_finite = false;            // NonFiniteOutput at the first NaN or infinity that an op produces
@@ -64,6 +73,13 @@ struct RunCounters {
   std::uint64_t peak_live_bytes = 0;       // most intermediate bytes alive at once, over all runs
 };
 
+// Bytes of a tensor that somebody else owns.
+struct TensorView {
+  const std::byte* data = nullptr;
+  DType dtype = DType::f32;
+  std::span<const std::int64_t> dims;
+};
+
 using NamedTensors = std::map<std::string, Tensor>;
 
 class WEFT_API GraphExecutor {
@@ -82,6 +98,9 @@ class WEFT_API GraphExecutor {
   NamedTensors run(const NamedTensors& inputs);
   // The first graph output.
   Tensor run_first(const NamedTensors& inputs);
+  // The same without names and without allocating once the sizes have been seen: inputs in the graph's order, those
+  // that the executor supplies left out; outputs in the graph's order, valid until the next run.
+  std::span<const TensorView> run_views(std::span<const TensorView> inputs);
   // Forgets all rows and positions, reseeds generators: the next run is as the first.
   void reset();
   // Keeps the first `rows` rows and positions.
@@ -94,11 +113,8 @@ class WEFT_API GraphExecutor {
   RunCounters counters() const;
 
  private:
-  struct Prepared;
-  class State;
-  GraphExecutor(std::shared_ptr<const Prepared> prepared);
-  std::shared_ptr<const Prepared> prepared_;
-  std::unique_ptr<State> state_;
+  explicit GraphExecutor(std::unique_ptr<Runner> runner);
+  std::unique_ptr<Runner> runner_;
 };
 
 }  // namespace weft

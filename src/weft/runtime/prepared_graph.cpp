@@ -1,50 +1,21 @@
 #include "weft/runtime/prepared_graph.h"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "weft/base/fail.h"
 #include "weft/base/log.h"
 #include "weft/base/random.h"
 #include "weft/ir/verify.h"
-#include "weft/passes/rewrite.h"
+#include "weft/runtime/compiled_program.h"
+#include "weft/runtime/no_state.h"
+#include "weft/runtime/position_inputs.h"
 
 namespace weft {
-namespace {
 
-// What a node that is folded at prepare sees: it is pure, so nothing here is ever asked for.
-class NoState final : public StateAccess {
- public:
-  std::vector<Tensor> append(std::string_view slot, std::span<const Tensor>) override { refuse(slot); }
-  Pcg32& generator(std::int32_t, std::int64_t) override { refuse("generator"); }
-  std::int64_t run_index() const override { return 0; }
-
- private:
-  [[noreturn]] static void refuse(std::string_view what) {
-    fail(ErrorKind::invalid_graph, "NoState", "", "{} is used outside a run", what);
-  }
-};
-
-Graph positioned(Graph graph, PositionMode mode) {
-  if (mode == PositionMode::per_row) return graph;
-  std::map<std::string, Shape> shapes;
-  for (const std::int32_t input : graph.inputs())
-    if (graph.node(input).text("source") == "position") shapes[graph.node(input).text("name")] = Shape{1};
-  return shapes.empty() ? std::move(graph) : with_input_shapes(graph, shapes);
-}
-
-// The first op that a weight is needed by, for messages.
-std::string first_user(const Graph& graph, std::int32_t param) {
-  const auto users = graph.users({param, 0});
-  return users.empty() ? "nothing" : graph.where(users.front().node);
-}
-
-}  // namespace
-
-GraphExecutor::Prepared::Prepared(Graph source, const WeightSource& weights, ExecConfig settings)
+PreparedGraph::PreparedGraph(Graph source, const WeightSource& weights, ExecConfig settings)
     : config(std::move(settings)),
-      graph(positioned(std::move(source), config.position_mode)),
+      graph(with_position_mode(std::move(source), config.position_mode)),
       liveness(graph),
       pool(config.pool ? config.pool : std::make_shared<ThreadPool>()),
       ready(graph.nodes().size()),
@@ -54,30 +25,20 @@ GraphExecutor::Prepared::Prepared(Graph source, const WeightSource& weights, Exe
   place_nodes();
 }
 
-void GraphExecutor::Prepared::bind_weights(const WeightSource& weights) {
+void PreparedGraph::bind_weights(const WeightSource& weights) {
   for (std::int32_t i = 0; i < graph.size(); ++i) {
     const Node& node = graph.node(i);
     const auto at = static_cast<std::size_t>(i);
     if (node.schema->name == "Constant") {
       ready[at] = {std::get<Tensor>(node.attribute("value"))};
     } else if (node.schema->name == "Param") {
-      const std::string& name = node.text("name");
-      Tensor tensor = weights.find(name);
-      if (!tensor.defined())
-        fail(ErrorKind::missing_tensor, "MissingTensor", name, "the weight is missing; {} needs it",
-             first_user(graph, i));
-      const TensorType& declared = node.outputs[0].type;
-      if (tensor.dtype() != declared.dtype || Shape(tensor.dims()) != declared.shape)
-        fail(ErrorKind::shape_mismatch, "WeightFormatMismatch", name,
-             "the graph declares {}, the weight is {} {}; {} needs it", declared.text(), dims_text(tensor.dims()),
-             to_string(tensor.dtype()), first_user(graph, i));
-      ready[at] = {std::move(tensor)};
+      ready[at] = {find_weight(graph, i, weights)};
     }
   }
 }
 
 // Norm gains, biases and the like become f32 once; matmul weights stay packed, since no graph decodes those.
-void GraphExecutor::Prepared::fold_decoded_weights() {
+void PreparedGraph::fold_decoded_weights() {
   NoState no_state;
   for (std::int32_t i = 0; i < graph.size(); ++i) {
     const Node& node = graph.node(i);
@@ -104,19 +65,16 @@ void GraphExecutor::Prepared::fold_decoded_weights() {
   }
 }
 
-const Backend* GraphExecutor::Prepared::backend_named(const std::string& name) {
+const Backend* PreparedGraph::backend_named(const std::string& name) {
   for (const auto& backend : backends)
     if (backend->name() == name) return backend.get();
   backends.push_back(BackendRegistry::global().create(name));
   return backends.back().get();
 }
 
-void GraphExecutor::Prepared::place_nodes() {
+void PreparedGraph::place_nodes() {
   BackendRegistry& registry = BackendRegistry::global();
   std::string preferred = config.backend;
-  if (preferred.empty())
-    for (const char* name : {"cuda", "cpu"})
-      if (preferred.empty() && registry.has(name)) preferred = name;
   if (preferred.empty()) preferred = fallback_backend;
   backend_named(preferred);  // a forced backend that does not exist is refused even by an empty graph
 

@@ -1,4 +1,4 @@
-// The immutable half of an executor: a verified graph, its weights, where each node runs. Shared between executors.
+// The immutable half of the walker: a verified graph, its weights, where each node runs. Shared between executors.
 #pragma once
 
 #include <memory>
@@ -12,8 +12,8 @@
 
 namespace weft {
 
-struct GraphExecutor::Prepared {
-  Prepared(Graph graph, const WeightSource& weights, ExecConfig config);
+struct PreparedGraph {
+  PreparedGraph(Graph graph, const WeightSource& weights, ExecConfig config);
 
   ExecConfig config;
   Graph graph;

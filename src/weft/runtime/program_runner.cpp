@@ -1,0 +1,465 @@
+#include "weft/runtime/program_runner.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <new>
+#include <random>
+#include <utility>
+
+#include "weft/base/fail.h"
+#include "weft/base/system_memory.h"
+#include "weft/runtime/memory_plan.h"
+
+namespace weft {
+namespace {
+
+// Rows of room in a slot without a bound.
+constexpr std::int64_t default_reservation = 1 << 16;
+
+[[noreturn]] void refuse_input(ErrorKind kind, const char* code, const std::string& name, std::string message) {
+  throw Error(kind, code, "input \"" + name + "\"", std::move(message));
+}
+
+}  // namespace
+
+// --- memory -----------------------------------------------------------------------------------------------------
+
+ReservedMemory::ReservedMemory(std::size_t bytes, const char* what) : size_(bytes) {
+  if (size_ == 0) return;
+  void* data = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (data == MAP_FAILED) {
+    const auto available = available_memory();
+    fail(ErrorKind::out_of_memory, "OutOfMemory", what, "it takes {} bytes, {} are available", size_,
+         available ? std::to_string(*available) : "fewer");
+  }
+  data_ = static_cast<std::byte*>(data);
+}
+
+ReservedMemory::~ReservedMemory() {
+  if (data_ != nullptr) ::munmap(data_, size_);
+}
+
+ReservedMemory::ReservedMemory(ReservedMemory&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+
+ReservedMemory& ReservedMemory::operator=(ReservedMemory&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+// --- construction -----------------------------------------------------------------------------------------------
+
+ProgramRunner::ProgramRunner(std::shared_ptr<const CompiledProgram> compiled,
+                             std::shared_ptr<const BoundWeights> weights)
+    : compiled_(std::move(compiled)),
+      weights_(std::move(weights)),
+      row_count_(row_count_of(compiled_->graph, compiled_->config.position_mode)) {
+  const lir::Program& program = compiled_->program;
+  symbols_.assign(program.sizes.symbols().size(), 0);
+  planned_.assign(symbols_.size(), 0);
+  bound_.assign(symbols_.size(), 0);
+  sizes_.assign(program.sizes.size(), 0);
+  buffers_.assign(program.buffers.size(), nullptr);
+  positions_.resize(program.inputs.size());
+  timings_.resize(program.instructions.size());
+  for (std::size_t i = 0; i < program.inputs.size(); ++i)
+    if (compiled_->graph.node(program.inputs[i].node).text("source") == "caller")
+      caller_inputs_.push_back(static_cast<std::int32_t>(i));
+  for (const lir::ProgramOutput& output : program.outputs) {
+    output_dims_.emplace_back(output.operand.dims.size());
+    outputs_.push_back({nullptr, output.operand.dtype, {}});
+  }
+  set_weights(weights_);
+  reserve_slots();
+}
+
+void ProgramRunner::set_weights(std::shared_ptr<const BoundWeights> weights) {
+  weights_ = std::move(weights);
+  const lir::Program& program = compiled_->program;
+  if (weights_ == nullptr) return;
+  for (std::size_t i = 0; i < program.buffers.size(); ++i)
+    if (program.buffers[i].storage == lir::Storage::weight)
+      buffers_[i] = const_cast<std::byte*>(weights_->stored(program.buffers[i].index));
+}
+
+std::unique_ptr<Runner> ProgramRunner::another() const { return std::make_unique<ProgramRunner>(compiled_, weights_); }
+
+void ProgramRunner::reserve_slots() {
+  const lir::Program& program = compiled_->program;
+  slot_memory_.resize(program.slots.size());
+  slots_.resize(program.slots.size());
+  for (std::size_t i = 0; i < program.slots.size(); ++i) {
+    const lir::Slot& slot = program.slots[i];
+    const auto& bound = compiled_->symbol_bounds[static_cast<std::size_t>(slot.length_symbol)];
+    slots_[i].capacity = std::max<std::int64_t>(bound.value_or(default_reservation), 1);
+    for (std::size_t plane = 0; plane < slot.layout->plane_count(); ++plane) {
+      slot_memory_[i].planes.emplace_back(slot.layout->plane_bytes(plane, slots_[i].capacity), "state storage");
+      slots_[i].planes.push_back(slot_memory_[i].planes.back().data());
+    }
+  }
+}
+
+void ProgramRunner::grow_slot(std::size_t index, std::int64_t rows) {
+  const lir::Slot& slot = compiled_->program.slots[index];
+  lir::SlotStorage& storage = slots_[index];
+  const std::int64_t capacity = std::max(rows, 2 * storage.capacity);
+  for (std::size_t plane = 0; plane < storage.planes.size(); ++plane) {
+    ReservedMemory fresh(slot.layout->plane_bytes(plane, capacity), "state storage");
+    slot.layout->move(plane, storage.planes[plane], storage.capacity, fresh.data(), capacity, storage.length);
+    slot_memory_[index].planes[plane] = std::move(fresh);
+    storage.planes[plane] = slot_memory_[index].planes[plane].data();
+  }
+  counters_.state_moved_bytes += slot.layout->row_bytes() * static_cast<std::uint64_t>(storage.length);
+  storage.capacity = capacity;
+}
+
+// --- binding a run ----------------------------------------------------------------------------------------------
+
+std::string ProgramRunner::input_name(std::size_t input) const {
+  return compiled_->graph.node(compiled_->program.inputs[input].node).text("name");
+}
+
+void ProgramRunner::bind_symbols(std::span<const TensorView> inputs) {
+  const lir::Program& program = compiled_->program;
+  if (inputs.size() != caller_inputs_.size())
+    fail(ErrorKind::invalid_argument, "MissingInput", compiled_->graph.name(),
+         "the graph takes {} inputs, {} are given", caller_inputs_.size(), inputs.size());
+  std::fill(bound_.begin(), bound_.end(), char{0});
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const auto at = static_cast<std::size_t>(caller_inputs_[i]);
+    const lir::ProgramInput& declared = program.inputs[at];
+    const TensorView& given = inputs[i];
+    if (given.dtype != declared.dtype)
+      refuse_input(ErrorKind::dtype_mismatch, "InputDtypeMismatch", input_name(at),
+                   fmt::format("expected {}, found {}", to_string(declared.dtype), to_string(given.dtype)));
+    const auto refuse = [&] {
+      const TensorType& type = compiled_->graph.node(declared.node).outputs[0].type;
+      refuse_input(ErrorKind::shape_mismatch, "InputShapeMismatch", input_name(at),
+                   fmt::format("the graph declares {}, found {}", type.shape.text(), dims_text(given.dims)));
+    };
+    if (given.dims.size() != declared.dims.size()) refuse();
+    for (std::size_t axis = 0; axis < given.dims.size(); ++axis) {
+      const std::int32_t symbol = program.inputs[at].symbols[axis];
+      if (symbol == lir::none) continue;
+      const auto s = static_cast<std::size_t>(symbol);
+      if (bound_[s] != 0 && symbols_[s] != given.dims[axis]) refuse();
+      const std::int64_t low = compiled_->symbol_lows[s];
+      const auto& high = compiled_->symbol_bounds[s];
+      if (given.dims[axis] < low || (high && given.dims[axis] > *high))
+        refuse_input(ErrorKind::shape_mismatch, "InputShapeMismatch", input_name(at),
+                     fmt::format("{} = {} is outside its bounds [{}, {}]", program.sizes.symbols()[s], given.dims[axis],
+                                 low, high.value_or(unbounded)));
+      symbols_[s] = given.dims[axis];
+      bound_[s] = 1;
+    }
+    buffers_[static_cast<std::size_t>(declared.buffer)] = const_cast<std::byte*>(given.data);
+  }
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    const auto s = static_cast<std::size_t>(program.slots[i].length_symbol);
+    if (bound_[s] != 0 && symbols_[s] != slots_[i].length)
+      fail(ErrorKind::shape_mismatch, "ShapeMismatch", "@" + program.slots[i].name, "{} is {} here and {} elsewhere",
+           program.sizes.symbols()[s], slots_[i].length, symbols_[s]);
+    symbols_[s] = slots_[i].length;
+    bound_[s] = 1;
+  }
+  for (std::size_t s = 0; s < bound_.size(); ++s)
+    if (bound_[s] == 0)
+      fail(ErrorKind::invalid_argument, "UnboundSymbol", compiled_->graph.name(),
+           "dimension {} has no value in this run", program.sizes.symbols()[s]);
+  program.sizes.eval(symbols_, sizes_);
+}
+
+void ProgramRunner::check_sizes(std::span<const TensorView> inputs) const {
+  const lir::Program& program = compiled_->program;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const lir::ProgramInput& declared = program.inputs[static_cast<std::size_t>(caller_inputs_[i])];
+    for (std::size_t axis = 0; axis < declared.dims.size(); ++axis)
+      if (sizes_[static_cast<std::size_t>(declared.dims[axis])] != inputs[i].dims[axis]) {
+        const TensorType& type = compiled_->graph.node(declared.node).outputs[0].type;
+        refuse_input(ErrorKind::shape_mismatch, "InputShapeMismatch",
+                     input_name(static_cast<std::size_t>(caller_inputs_[i])),
+                     fmt::format("the graph declares {}, found {}", type.shape.text(), dims_text(inputs[i].dims)));
+      }
+  }
+  for (const lir::SizeConstraint& constraint : program.constraints) {
+    const std::int64_t a = sizes_[static_cast<std::size_t>(constraint.a)],
+                       b = sizes_[static_cast<std::size_t>(constraint.b)];
+    if (a != b)
+      fail(ErrorKind::shape_mismatch, "ShapeMismatch", compiled_->graph.where(constraint.node),
+           "{}: {} = {} and {} = {} must be equal", constraint.what, program.sizes.dim(constraint.a).text(), a,
+           program.sizes.dim(constraint.b).text(), b);
+  }
+  for (const lir::Slot& slot : program.slots) {
+    const std::int64_t rows = sizes_[static_cast<std::size_t>(slot.rows_after)];
+    const auto& capacity = compiled_->symbol_bounds[static_cast<std::size_t>(slot.length_symbol)];
+    if (capacity && rows > *capacity)
+      fail(ErrorKind::out_of_range, "ContextOverflow", compiled_->graph.where(slot.node),
+           "the run would hold {} rows in a context of {}; shorten the input or raise the context", rows, *capacity);
+  }
+}
+
+void ProgramRunner::check_memory_limit() const {
+  const std::uint64_t limit = compiled_->config.memory_limit;
+  if (limit == 0) return;
+  std::uint64_t inputs = 0, states = 0;
+  for (const lir::ProgramInput& input : compiled_->program.inputs) {
+    std::vector<std::int64_t> dims;
+    for (const lir::SizeId id : input.dims) dims.push_back(sizes_[static_cast<std::size_t>(id)]);
+    inputs += byte_size(input.dtype, dims);
+  }
+  for (const lir::Slot& slot : compiled_->program.slots)
+    states += slot.layout->row_bytes() * static_cast<std::uint64_t>(sizes_[static_cast<std::size_t>(slot.rows_after)]);
+  const lir::ArenaPlan plan = lir::plan_arena(compiled_->program, sizes_.data(), compiled_->pool->size());
+  const std::uint64_t threads = plan.thread_scratch_bytes * static_cast<std::uint64_t>(compiled_->pool->size());
+  const std::uint64_t arena =
+      (compiled_->config.memory_rule == MemoryRule::peak ? plan.arena_bytes : plan.unshared_bytes) + threads;
+  const std::uint64_t total = inputs + weights_->bytes() + states + arena;
+  if (total > limit)
+    fail(ErrorKind::out_of_memory, "MemoryLimitExceeded", "cpu",
+         "the run needs {} bytes ({} inputs, {} weights, {} states, {} intermediates at the peak, {} in sum), the "
+         "limit is {}",
+         total, inputs, weights_->bytes(), states, plan.arena_bytes + threads, plan.unshared_bytes + threads, limit);
+}
+
+// --- the plan ---------------------------------------------------------------------------------------------------
+
+void ProgramRunner::plan_for_run() {
+  bool fits = is_planned_;
+  for (std::size_t s = 0; s < symbols_.size(); ++s) fits = fits && symbols_[s] <= planned_[s];
+  if (!fits) replan();
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    const std::int64_t rows = sizes_[static_cast<std::size_t>(compiled_->program.slots[i].rows_after)];
+    if (rows > slots_[i].capacity) grow_slot(i, rows);
+  }
+}
+
+void ProgramRunner::replan() {
+  const lir::Program& program = compiled_->program;
+  for (std::size_t s = 0; s < symbols_.size(); ++s) {
+    const auto& bound = compiled_->symbol_bounds[s];
+    const auto rounded =
+        static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(symbols_[s], 1))));
+    planned_[s] = std::max(planned_[s], bound ? std::max(*bound, symbols_[s]) : rounded);
+  }
+  std::vector<std::int64_t> sizes(sizes_.size());
+  program.sizes.eval(planned_, sizes);
+  plan_ = lir::plan_arena(program, sizes.data(), compiled_->pool->size());
+  const auto threads = static_cast<std::uint64_t>(compiled_->pool->size());
+  if (const auto available = available_memory();
+      available && plan_.arena_bytes + threads * plan_.thread_scratch_bytes > *available)
+    fail(ErrorKind::out_of_memory, "OutOfMemory", compiled_->graph.name(),
+         "the arena of the program takes {} bytes, {} are available; lower the bounds of its sizes",
+         plan_.arena_bytes + threads * plan_.thread_scratch_bytes, *available);
+  arena_ = ReservedMemory(plan_.arena_bytes, "arena");
+  thread_scratch_ = ReservedMemory(plan_.thread_scratch_bytes * threads, "scratch");
+  for (std::size_t i = 0; i < program.buffers.size(); ++i)
+    if (program.buffers[i].storage == lir::Storage::arena) buffers_[i] = arena_.data() + plan_.offsets[i];
+  for (std::size_t i = 0; i < program.inputs.size(); ++i) {
+    const lir::ProgramInput& input = program.inputs[i];
+    if (compiled_->graph.node(input.node).text("source") != "position") continue;
+    std::int64_t count = 1;
+    for (const lir::SizeId id : input.dims) count *= sizes[static_cast<std::size_t>(id)];
+    positions_[i].resize(static_cast<std::size_t>(count) * 8);
+    buffers_[static_cast<std::size_t>(input.buffer)] = positions_[i].data();
+  }
+  counters_.allocated_bytes += plan_.arena_bytes;
+  ++counters_.allocations;
+  counters_.peak_live_bytes = std::max(counters_.peak_live_bytes, plan_.arena_bytes);
+  is_planned_ = true;
+}
+
+void ProgramRunner::fill_positions() {
+  const lir::Program& program = compiled_->program;
+  for (std::size_t i = 0; i < program.inputs.size(); ++i) {
+    const lir::ProgramInput& input = program.inputs[i];
+    if (positions_[i].empty()) continue;
+    std::int64_t count = 1;
+    for (const lir::SizeId id : input.dims) count *= sizes_[static_cast<std::size_t>(id)];
+    if (input.dtype == DType::f32) {
+      auto* values = reinterpret_cast<float*>(positions_[i].data());
+      for (std::int64_t k = 0; k < count; ++k) values[k] = static_cast<float>(past_ + k);
+    } else if (input.dtype == DType::i32) {
+      auto* values = reinterpret_cast<std::int32_t*>(positions_[i].data());
+      for (std::int64_t k = 0; k < count; ++k) values[k] = static_cast<std::int32_t>(past_ + k);
+    } else {
+      refuse_input(ErrorKind::dtype_mismatch, "InputDtypeMismatch", input_name(i), "positions are f32 or i32");
+    }
+  }
+}
+
+// --- running ----------------------------------------------------------------------------------------------------
+
+std::vector<Tensor> ProgramRunner::append(std::string_view slot, std::span<const Tensor>) {
+  fail(ErrorKind::invalid_graph, "NoState", "@" + std::string(slot), "only the program itself appends to a state");
+}
+
+Pcg32& ProgramRunner::generator(std::int32_t node, std::int64_t seed) {
+  const auto it = generators_.find(node);
+  if (it != generators_.end()) return it->second;
+  const std::uint64_t start = seed != 0 ? static_cast<std::uint64_t>(seed) : std::random_device()();
+  return generators_.try_emplace(node, start).first->second;
+}
+
+void ProgramRunner::check_finite(const lir::Instruction& instruction, const lir::Frame& frame) const {
+  for (const lir::Operand& output : instruction.outputs) {
+    if (!output.defined() || output.dtype != DType::f32) continue;
+    if (compiled_->program.buffers[static_cast<std::size_t>(output.buffer)].storage != lir::Storage::arena) continue;
+    const float* values = frame.data(output);
+    const std::int64_t count = frame.numel(output);
+    for (std::int64_t i = 0; i < count; ++i)
+      if (!std::isfinite(values[i]))
+        fail(ErrorKind::out_of_range, "NonFiniteOutput", compiled_->graph.where(instruction.node),
+             "element {} of its {} outputs is {} ({})", i, count, values[i], instruction.kernel);
+  }
+}
+
+void ProgramRunner::execute() {
+  using Clock = std::chrono::steady_clock;
+  const lir::Program& program = compiled_->program;
+  lir::Frame frame;
+  frame.sizes = sizes_.data();
+  frame.buffers = buffers_.data();
+  frame.weights = weights_->prepared();
+  frame.slots = slots_.data();
+  frame.pool = compiled_->pool.get();
+  frame.thread_scratch = thread_scratch_.data();
+  frame.thread_scratch_stride = plan_.thread_scratch_bytes;
+  frame.state = this;
+  const bool profile = compiled_->config.profile;
+  for (std::size_t i = 0; i < program.instructions.size(); ++i) {
+    const lir::Instruction& instruction = program.instructions[i];
+    if (compiled_->config.canceled && compiled_->config.canceled())
+      fail(ErrorKind::canceled, "Canceled", compiled_->graph.where(instruction.node), "the run was canceled");
+    frame.scratch = arena_.data() + plan_.scratch_offsets[i];
+    const auto start = profile ? Clock::now() : Clock::time_point();
+    try {
+      instruction.step->run(frame);
+    } catch (const Error& error) {
+      if (error.where().empty())
+        throw Error(error.kind(), error.code(), compiled_->graph.where(instruction.node), error.message());
+      throw;
+    } catch (const std::bad_alloc&) {
+      fail(ErrorKind::out_of_memory, "OutOfMemory", compiled_->graph.where(instruction.node),
+           "the machine has no memory left");
+    }
+    if (compiled_->config.check_finite) check_finite(instruction, frame);
+    if (profile) {
+      timings_[i].seconds += std::chrono::duration<double>(Clock::now() - start).count();
+      ++timings_[i].runs;
+    }
+  }
+}
+
+std::span<const TensorView> ProgramRunner::run_views(std::span<const TensorView> inputs) {
+  const lir::Program& program = compiled_->program;
+  if (weights_ == nullptr)
+    fail(ErrorKind::missing_tensor, "MissingTensor", compiled_->graph.name(), "the graph's parameters are not set yet");
+  bind_symbols(inputs);
+  check_sizes(inputs);
+  check_memory_limit();
+  plan_for_run();
+  fill_positions();
+  std::int64_t rows = 1;
+  if (row_count_.input >= 0)
+    for (const lir::ProgramInput& input : program.inputs) {
+      if (input.node != row_count_.input || input.dims.empty()) continue;
+      if (row_count_.all_elements)
+        for (const lir::SizeId id : input.dims) rows *= sizes_[static_cast<std::size_t>(id)];
+      else
+        rows = sizes_[static_cast<std::size_t>(input.dims.back())];
+    }
+  const auto generators = generators_;
+  try {
+    execute();
+  } catch (...) {
+    generators_ = generators;  // the slots' lengths have not moved yet
+    throw;
+  }
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    const std::int64_t after = sizes_[static_cast<std::size_t>(program.slots[i].rows_after)];
+    counters_.state_appended_bytes +=
+        program.slots[i].layout->row_bytes() * static_cast<std::uint64_t>(after - slots_[i].length);
+    slots_[i].length = after;
+  }
+  past_ += rows;
+  ++runs_;
+  for (std::size_t i = 0; i < program.outputs.size(); ++i) {
+    const lir::Operand& operand = program.outputs[i].operand;
+    for (std::size_t axis = 0; axis < operand.dims.size(); ++axis)
+      output_dims_[i][axis] = sizes_[static_cast<std::size_t>(operand.dims[axis])];
+    outputs_[i].data = buffers_[static_cast<std::size_t>(operand.buffer)] + operand.offset;
+    outputs_[i].dims = output_dims_[i];
+  }
+  return outputs_;
+}
+
+NamedTensors ProgramRunner::run(const NamedTensors& inputs) {
+  const Graph& graph = compiled_->graph;
+  std::vector<TensorView> views;
+  for (const std::int32_t at : caller_inputs_) {
+    const std::string name = input_name(static_cast<std::size_t>(at));
+    const auto it = inputs.find(name);
+    if (it == inputs.end())
+      refuse_input(
+          ErrorKind::invalid_argument, "MissingInput", name,
+          fmt::format("the run lacks it; expected {}",
+                      graph.node(compiled_->program.inputs[static_cast<std::size_t>(at)].node).outputs[0].type.text()));
+    views.push_back({it->second.bytes().data(), it->second.dtype(), it->second.dims()});
+  }
+  if (inputs.size() != views.size())
+    for (const auto& [name, tensor] : inputs) {
+      const auto index = graph.find_input(name);
+      if (!index || graph.node(*index).text("source") != "caller")
+        refuse_input(ErrorKind::invalid_argument, "UnexpectedInput", name,
+                     index ? "the executor supplies it itself" : "the graph has no input of this name");
+    }
+  run_views(views);
+  NamedTensors results;
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    const std::vector<std::int64_t> dims(outputs_[i].dims.begin(), outputs_[i].dims.end());
+    results[compiled_->program.outputs[i].name] =
+        Tensor::copy_bytes({outputs_[i].data, byte_size(outputs_[i].dtype, dims)}, outputs_[i].dtype, dims);
+  }
+  return results;
+}
+
+void ProgramRunner::reset() {
+  for (lir::SlotStorage& slot : slots_) slot.length = 0;
+  generators_.clear();
+  past_ = runs_ = 0;
+}
+
+void ProgramRunner::truncate(std::int64_t rows) {
+  if (rows < 0) fail(ErrorKind::invalid_argument, "InvalidArgument", "truncate", "{} rows cannot be kept", rows);
+  for (lir::SlotStorage& slot : slots_) slot.length = std::min(slot.length, rows);
+  past_ = std::min(past_, rows);
+}
+
+std::vector<OpTiming> ProgramRunner::timings() const {
+  std::vector<OpTiming> ran;
+  for (std::size_t i = 0; i < timings_.size(); ++i) {
+    if (timings_[i].runs == 0) continue;
+    OpTiming timing = timings_[i];
+    timing.node = compiled_->program.instructions[i].node;
+    timing.op = compiled_->program.instructions[i].op;
+    ran.push_back(std::move(timing));
+  }
+  return ran;
+}
+
+RunCounters ProgramRunner::counters() const { return counters_; }
+
+std::unique_ptr<Runner> make_program_runner(Graph graph, const WeightSource& weights, ExecConfig config) {
+  auto compiled = std::make_shared<const CompiledProgram>(std::move(graph), std::move(config));
+  auto bound = std::make_shared<const BoundWeights>(*compiled, weights);
+  return std::make_unique<ProgramRunner>(std::move(compiled), std::move(bound));
+}
+
+}  // namespace weft
