@@ -84,7 +84,7 @@ class SlotLayout {
 
 struct Slot {
   std::string name;
-  std::shared_ptr<const SlotLayout> layout;
+  std::shared_ptr<const SlotLayout> layout = nullptr;
   std::int32_t length_symbol = 0;  // holds the rows before the run
   SizeId rows_after = none;        // rows that the slot holds after the run
   std::int64_t capacity = 0;       // declared by the graph; 0: none
@@ -153,7 +153,7 @@ struct Instruction {
   std::string kernel;        // "linear q4_0 avx512-vnni"
   std::string backend;       // "cpu"
   std::int32_t node = none;  // of the graph; the last one that it covers
-  std::vector<Operand> inputs, outputs;
+  std::vector<Operand> inputs = {}, outputs = {};
   std::vector<WeightId> weights = {};
   std::vector<SlotId> slots = {};
   // Output 0 may take the place of this input where that dies here; none: never.

@@ -148,6 +148,19 @@ SlotId ProgramBuilder::slot(std::string_view name) const {
   return none;
 }
 
+std::shared_ptr<const SlotLayout> ProgramBuilder::slot_layout(SlotId slot) const {
+  return program_.slots[static_cast<std::size_t>(slot)].layout;
+}
+
+Operand ProgramBuilder::state_operand(SlotId slot, std::int32_t plane, const TensorType& type) {
+  Buffer buffer{.name = program_.slots[static_cast<std::size_t>(slot)].name, .storage = Storage::state};
+  buffer.index = slot;
+  buffer.plane = plane;
+  Operand operand{static_cast<BufferId>(program_.buffers.size()), 0, type.dtype, program_.sizes.add(type.shape)};
+  program_.buffers.push_back(std::move(buffer));
+  return operand;
+}
+
 void ProgramBuilder::emit(Instruction instruction) { program_.instructions.push_back(std::move(instruction)); }
 
 Program ProgramBuilder::finish() {

@@ -48,6 +48,9 @@ class ProgramBuilder {
 
   SlotId add_slot(Slot slot);
   SlotId slot(std::string_view name) const;  // none when it was not added
+  std::shared_ptr<const SlotLayout> slot_layout(SlotId slot) const;
+  // A plane of a slot as a value of the graph.
+  Operand state_operand(SlotId slot, std::int32_t plane, const TensorType& type);
 
   // The node has its instruction in that of a later one.
   void cover(std::int32_t node) { covered_[static_cast<std::size_t>(node)] = true; }

@@ -238,6 +238,11 @@ void ProgramRunner::plan_for_run() {
     const std::int64_t rows = sizes_[static_cast<std::size_t>(compiled_->program.slots[i].rows_after)];
     if (rows > slots_[i].capacity) grow_slot(i, rows);
   }
+  for (std::size_t i = 0; i < compiled_->program.buffers.size(); ++i) {
+    const lir::Buffer& buffer = compiled_->program.buffers[i];
+    if (buffer.storage == lir::Storage::state)
+      buffers_[i] = slots_[static_cast<std::size_t>(buffer.index)].planes[static_cast<std::size_t>(buffer.plane)];
+  }
 }
 
 void ProgramRunner::replan() {

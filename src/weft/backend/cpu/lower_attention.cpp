@@ -1,0 +1,653 @@
+// Rotary embeddings, KV rows and attention over them.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "weft/backend/cpu/attention.h"
+#include "weft/backend/cpu/kv_cache.h"
+#include "weft/backend/cpu/lowering.h"
+#include "weft/backend/cpu/vector_kernels.h"
+#include "weft/base/fail.h"
+#include "weft/base/thread_pool.h"
+#include "weft/ops/attention_layout.h"
+#include "weft/ops/rope_angles.h"
+
+namespace weft::cpu {
+namespace {
+
+using lir::Frame;
+using lir::Operand;
+using lir::SizeId;
+using lir::SlotId;
+
+double count_of(const Operand& operand, const std::int64_t* sizes) {
+  double count = 1;
+  for (const SizeId id : operand.dims) count *= static_cast<double>(sizes[id]);
+  return count;
+}
+
+// --- rope ---------------------------------------------------------------------------------------------------------
+
+// Divisors of the frequencies, known with the weights.
+class FrequencyForm final : public lir::WeightForm {
+ public:
+  FrequencyForm(std::int64_t pairs, std::int64_t span, double theta) : pairs_(pairs), span_(span), theta_(theta) {}
+  std::string name() const override { return fmt::format("frequencies {} of {} at {}", pairs_, span_, theta_); }
+  std::size_t byte_size(const TensorType&) const override { return static_cast<std::size_t>(pairs_) * sizeof(double); }
+  std::shared_ptr<const void> prepare(const Tensor& weight, ThreadPool&) const override {
+    const Tensor decoded = weight.to_f32();
+    const auto factors = decoded.values<float>();
+    return std::make_shared<std::vector<double>>(
+        ops::rope_frequencies(pairs_, span_, theta_, std::vector<double>(factors.begin(), factors.end())));
+  }
+
+ private:
+  std::int64_t pairs_, span_;
+  double theta_;
+};
+
+// Row-major [positions, pairs] cosines, then as many sines.
+class RopeTableStep final : public lir::Step {
+ public:
+  RopeTableStep(Operand positions, Operand tables, std::int64_t pairs, double scale, std::vector<double> frequencies,
+                lir::WeightId weight)
+      : positions_(std::move(positions)),
+        tables_(std::move(tables)),
+        pairs_(pairs),
+        scale_(scale),
+        frequencies_(std::move(frequencies)),
+        weight_(weight) {}
+
+  void run(const Frame& frame) const override {
+    const double* frequencies =
+        weight_ == lir::none ? frequencies_.data() : frame.weight<std::vector<double>>(weight_).data();
+    const std::int64_t count = frame.numel(positions_);
+    float *cos = frame.data(tables_), *sin = cos + count * pairs_;
+    frame.pool->parallel_for(count, 16, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t row = begin; row < end; ++row) {
+        const double position = (positions_.dtype == DType::f32 ? static_cast<double>(frame.data(positions_)[row])
+                                                                : frame.data<std::int32_t>(positions_)[row]) *
+                                scale_;
+        for (std::int64_t j = 0; j < pairs_; ++j) {
+          const double angle = position * frequencies[j];
+          cos[row * pairs_ + j] = static_cast<float>(std::cos(angle));
+          sin[row * pairs_ + j] = static_cast<float>(std::sin(angle));
+        }
+      }
+    });
+  }
+  lir::Cost cost(const std::int64_t* sizes) const override {
+    return {.activation_bytes = 8 * count_of(positions_, sizes) * static_cast<double>(pairs_)};
+  }
+
+ private:
+  Operand positions_, tables_;
+  std::int64_t pairs_;
+  double scale_;
+  std::vector<double> frequencies_;
+  lir::WeightId weight_;
+};
+
+class RopeStep final : public lir::Step {
+ public:
+  // cos and sin [tokens, pairs]; sin undefined: it follows cos in one buffer.
+  RopeStep(Operand x, Operand y, Operand cos, Operand sin, RopeArgs shape, CpuLevel level)
+      : x_(std::move(x)),
+        y_(std::move(y)),
+        cos_(std::move(cos)),
+        sin_(std::move(sin)),
+        shape_(shape),
+        rope_(vector_kernels(level).rope) {}
+
+  void run(const Frame& frame) const override {
+    const std::int64_t width = shape_.heads * shape_.head_dim, tokens = frame.numel(x_) / width;
+    const float* cos = frame.data(cos_);
+    const float* sin = sin_.defined() ? frame.data(sin_) : cos + tokens * shape_.pairs;
+    frame.pool->parallel_for(tokens, std::max<std::int64_t>(1, 16384 / width),
+                             [&](std::int64_t begin, std::int64_t end) {
+                               RopeArgs args = shape_;
+                               args.x = frame.data(x_) + begin * width;
+                               args.out = frame.data(y_) + begin * width;
+                               args.rows = end - begin;
+                               args.x_stride = args.out_stride = width;
+                               args.cos = cos + begin * args.table_stride;
+                               args.sin = sin + begin * args.table_stride;
+                               rope_(args);
+                             });
+  }
+  lir::Cost cost(const std::int64_t* sizes) const override {
+    return {.flops = 3 * count_of(x_, sizes), .activation_bytes = 8 * count_of(x_, sizes)};
+  }
+
+ private:
+  Operand x_, y_, cos_, sin_;
+  RopeArgs shape_;
+  void (*rope_)(const RopeArgs&);
+};
+
+std::int64_t rotary_dim(const Node& node) {
+  return node.optional_integer("rotary_dim").value_or(node.integer("head_dim"));
+}
+
+std::string refuse_rope(const Graph& graph, const Node& node) {
+  for (const Value input : node.inputs)
+    if (input.defined() && !is_f32(graph, input) && graph.type(input).dtype != DType::i32)
+      return "an operand is not f32";
+  if (!is_f32(graph, node.inputs[0])) return "x is not f32";
+  const Shape& x = graph.type(node.inputs[0]).shape;
+  const std::string& heads = node.text("heads");
+  if (x.rank() < 2 || !x.back().is_static()) return "x has no rows of known width";
+  // Heads of a token side by side in memory, one row of angles a token.
+  Dim tokens = x[0];
+  if (heads == "packed") {
+    for (std::size_t i = 1; i + 1 < x.rank(); ++i) tokens = tokens * x[i];
+  } else if (heads == "token_major" && x.rank() >= 3) {
+    if (!x[x.rank() - 2].is_static()) return "the number of heads is not known";
+    for (std::size_t i = 1; i + 2 < x.rank(); ++i) tokens = tokens * x[i];
+  } else {
+    return "heads are not side by side";
+  }
+  const Shape& angles = graph.type(node.inputs[1]).shape;
+  if (node.boolean("tables")) {
+    if (!is_f32(graph, node.inputs[1]) || !is_f32(graph, node.inputs[2])) return "the tables are not f32";
+    if (angles.rank() != 2 || angles[0] != tokens || !angles[1].is_static()) return "the tables have no row a token";
+  } else if (angles.numel() != tokens) {
+    return "there is no position a token";
+  }
+  if (!node.boolean("tables") && node.inputs.size() > 2 && node.inputs[2].defined() &&
+      graph.node(node.inputs[2].node).schema->name != "Param" &&
+      graph.node(node.inputs[2].node).schema->name != "Constant" &&
+      graph.node(node.inputs[2].node).schema->name != "Decode")
+    return "the factors are no weights";
+  return {};
+}
+
+void emit_rope(Lowering& lowering, std::int32_t index) {
+  lir::ProgramBuilder& builder = lowering.builder;
+  const Graph& graph = lowering.graph();
+  const Node& node = lowering.node(index);
+  const Shape& shape = graph.type(node.inputs[0]).shape;
+  const std::int64_t head_dim = node.integer("head_dim"), pairs = rotary_dim(node) / 2;
+  const bool prefix = node.text("layout") == "prefix";
+  RopeArgs args;
+  args.head_dim = head_dim;
+  args.heads = node.text("heads") == "packed" ? *shape.back().value() / head_dim : *shape[shape.rank() - 2].value();
+  args.pairs = args.table_stride = pairs;
+  args.half = prefix ? pairs : head_dim / 2;
+  args.style = node.text("style") == "interleaved" ? RopeStyle::interleaved : RopeStyle::neox;
+  Operand cos, sin;
+  if (node.boolean("tables")) {
+    cos = builder.operand(node.inputs[1]);
+    sin = builder.operand(node.inputs[2]);
+    args.table_stride = *graph.type(node.inputs[1]).shape.back().value();
+  } else {
+    const Value factors = node.inputs.size() > 2 ? node.inputs[2] : Value{};
+    const Operand positions = builder.operand(node.inputs[1]);
+    const std::int64_t span = prefix ? 2 * pairs : head_dim;
+    const double theta = node.real("theta"), scale = node.real("position_scale");
+    const std::string key = fmt::format("rope tables {}+{} {} {} {} {} {}", positions.buffer, positions.offset, pairs,
+                                        span, theta, scale, factors.defined() ? graph.label(factors) : "");
+    cos = builder.shared_helper(key, [&] {
+      const Dim tokens = graph.type(node.inputs[1]).shape.numel();
+      Operand tables = builder.helper("rope tables", tokens * Dim(8 * pairs), DType::f32, {Dim(2), tokens, Dim(pairs)});
+      lir::WeightId weight = lir::none;
+      std::vector<double> frequencies;
+      if (factors.defined())
+        weight = builder.weight(factors, std::make_shared<FrequencyForm>(pairs, span, theta));
+      else
+        frequencies = ops::rope_frequencies(pairs, span, theta);
+      lir::Instruction instruction{.op = "RopeTables", .kernel = "rope tables f64", .backend = "cpu", .node = index};
+      instruction.inputs = {positions};
+      instruction.outputs = {tables};
+      if (weight != lir::none) instruction.weights = {weight};
+      instruction.step =
+          std::make_unique<RopeTableStep>(positions, tables, pairs, scale, std::move(frequencies), weight);
+      builder.emit(std::move(instruction));
+      return tables;
+    });
+  }
+  const Operand x = builder.operand(node.inputs[0]), y = builder.allocate({index, 0});
+  lir::Instruction instruction{
+      .op = "Rope", .kernel = kernel_name("rope", lowering.level), .backend = "cpu", .node = index};
+  instruction.inputs = {x, cos};
+  if (sin.defined()) instruction.inputs.push_back(sin);
+  instruction.outputs = {y};
+  instruction.in_place_input = 0;
+  instruction.step = std::make_unique<RopeStep>(x, y, cos, sin, args, lowering.level);
+  builder.emit(std::move(instruction));
+}
+
+// --- KV rows ------------------------------------------------------------------------------------------------------
+
+// Keys and values as attention reads them.
+class HeadsLayout final : public lir::SlotLayout {
+ public:
+  explicit HeadsLayout(KvLayout layout, CpuLevel level) : layout_(layout), level_(level) {}
+  KvLayout at(std::int64_t capacity) const {
+    KvLayout layout = layout_;
+    layout.capacity = capacity;
+    return layout;
+  }
+  std::string name() const override { return fmt::format("{} heads", to_string(layout_.dtype)); }
+  std::size_t plane_count() const override { return 2; }
+  std::uint64_t plane_bytes(std::size_t plane, std::int64_t capacity) const override {
+    return static_cast<std::uint64_t>(plane == 0 ? k_bytes(at(capacity)) : v_bytes(at(capacity)));
+  }
+  std::uint64_t row_bytes() const override {
+    // What 16 more keys take; heads are padded to whole panels.
+    return (plane_bytes(0, 32) - plane_bytes(0, 16) + plane_bytes(1, 32) - plane_bytes(1, 16)) / 16;
+  }
+  void move(std::size_t plane, const std::byte* from, std::int64_t from_capacity, std::byte* to,
+            std::int64_t to_capacity, std::int64_t rows) const override {
+    const KvLayout old_layout = at(from_capacity), new_layout = at(to_capacity);
+    if (plane == 0) {
+      const std::int64_t old_bytes = key_head_bytes(old_layout), new_bytes = key_head_bytes(new_layout);
+      const std::int64_t used = (rows + panel_keys - 1) / panel_keys * key_panel_bytes(old_layout);
+      for (std::int64_t head = 0; head < layout_.kv_heads; ++head)
+        std::memcpy(to + head * new_bytes, from + head * old_bytes, static_cast<std::size_t>(used));
+      return;
+    }
+    const std::int64_t old_bytes = value_head_bytes(old_layout), new_bytes = value_head_bytes(new_layout);
+    for (std::int64_t head = 0; head < layout_.kv_heads; ++head) {
+      const std::byte* source = from + head * old_bytes;
+      std::byte* target = to + head * new_bytes;
+      std::memcpy(target, source, static_cast<std::size_t>(rows * value_row_bytes(old_layout)));
+      if (layout_.dtype == DType::q8_0)
+        std::memcpy(target + value_scale_offset(new_layout), source + value_scale_offset(old_layout),
+                    static_cast<std::size_t>(rows * scale_blocks(layout_.v_head_dim) * 2));
+    }
+  }
+
+ private:
+  KvLayout layout_;
+  CpuLevel level_;
+};
+
+// Rows one after the other, as the graph sees them.
+class RowsLayout final : public lir::SlotLayout {
+ public:
+  RowsLayout(DType dtype, std::vector<std::int64_t> widths) : dtype_(dtype), widths_(std::move(widths)) {}
+  std::string name() const override { return fmt::format("{} rows", to_string(dtype_)); }
+  std::size_t plane_count() const override { return widths_.size(); }
+  std::uint64_t plane_bytes(std::size_t plane, std::int64_t capacity) const override {
+    return plane_row_bytes(plane) * static_cast<std::uint64_t>(capacity);
+  }
+  std::uint64_t row_bytes() const override {
+    std::uint64_t bytes = 0;
+    for (std::size_t plane = 0; plane < widths_.size(); ++plane) bytes += plane_row_bytes(plane);
+    return bytes;
+  }
+  void move(std::size_t plane, const std::byte* from, std::int64_t, std::byte* to, std::int64_t,
+            std::int64_t rows) const override {
+    std::memcpy(to, from, static_cast<std::size_t>(rows) * plane_row_bytes(plane));
+  }
+  std::size_t plane_row_bytes(std::size_t plane) const { return byte_size(dtype_, std::array{widths_[plane]}); }
+
+ private:
+  DType dtype_;
+  std::vector<std::int64_t> widths_;
+};
+
+class AppendHeadsStep final : public lir::Step {
+ public:
+  AppendHeadsStep(Operand k, Operand v, SlotId slot, std::shared_ptr<const HeadsLayout> layout, CpuLevel level)
+      : k_(std::move(k)), v_(std::move(v)), slot_(slot), layout_(std::move(layout)), level_(level) {}
+
+  void run(const Frame& frame) const override {
+    const lir::SlotStorage& storage = frame.slots[slot_];
+    const KvLayout layout = layout_->at(storage.capacity);
+    const std::int64_t rows = frame.dim(k_, 0);
+    const HeadRows k{frame.data(k_), layout.kv_heads * layout.head_dim, layout.head_dim};
+    const HeadRows v{frame.data(v_), layout.kv_heads * layout.v_head_dim, layout.v_head_dim};
+    // A thread takes whole heads: two rows of a head may share a panel.
+    const std::int64_t grain = rows * layout.head_dim >= 4096 ? 1 : layout.kv_heads;
+    frame.pool->parallel_for(layout.kv_heads, grain, [&](std::int64_t first, std::int64_t last) {
+      append_heads(layout, storage.planes[0], storage.planes[1], storage.length, rows, k, v, first, last, level_);
+    });
+  }
+  lir::Cost cost(const std::int64_t* sizes) const override {
+    const double rows = static_cast<double>(sizes[k_.dims[0]]);
+    return {.state_bytes = rows * static_cast<double>(layout_->row_bytes()),
+            .activation_bytes = 4 * (count_of(k_, sizes) + count_of(v_, sizes))};
+  }
+
+ private:
+  Operand k_, v_;
+  SlotId slot_;
+  std::shared_ptr<const HeadsLayout> layout_;
+  CpuLevel level_;
+};
+
+class AppendRowsStep final : public lir::Step {
+ public:
+  AppendRowsStep(std::vector<Operand> rows, SlotId slot, std::shared_ptr<const RowsLayout> layout)
+      : rows_(std::move(rows)), slot_(slot), layout_(std::move(layout)) {}
+
+  void run(const Frame& frame) const override {
+    const lir::SlotStorage& storage = frame.slots[slot_];
+    for (std::size_t plane = 0; plane < rows_.size(); ++plane) {
+      const std::size_t bytes = layout_->plane_row_bytes(plane);
+      const std::size_t count = static_cast<std::size_t>(frame.dim(rows_[plane], 0)) * bytes;
+      if (count > 0)
+        std::memcpy(storage.planes[plane] + static_cast<std::size_t>(storage.length) * bytes,
+                    frame.data<std::byte>(rows_[plane]), count);
+    }
+  }
+
+ private:
+  std::vector<Operand> rows_;
+  SlotId slot_;
+  std::shared_ptr<const RowsLayout> layout_;
+};
+
+// --- attention ----------------------------------------------------------------------------------------------------
+
+// How an operand of attention lies in memory: [batch][token][head][width] with strides, in elements.
+struct HeadsOperand {
+  Operand operand;
+  std::int64_t heads = 0, width = 0;
+  bool head_major = false;
+  SizeId batch = lir::none, tokens = lir::none;
+
+  std::int64_t token_stride() const { return head_major ? width : heads * width; }
+  std::int64_t head_stride(std::int64_t token_count) const { return head_major ? token_count * width : width; }
+};
+
+class AttentionStep final : public lir::Step {
+ public:
+  struct Plan {
+    HeadsOperand q, y, k, v;  // k and v: of plain tensors
+    SlotId slot = lir::none;  // else of a slot
+    std::shared_ptr<const HeadsLayout> slot_layout;
+    SizeId keys = lir::none, rows = lir::none, batch = lir::none;
+    Operand mask, bias, sink;
+    std::int64_t heads = 0, kv_heads = 0, head_dim = 0, v_head_dim = 0;
+    float scale = 1, softcap = 0;
+    bool causal = false, strict = false;
+    std::int64_t window = 0;
+    CpuLevel level = CpuLevel::portable;
+  };
+  explicit AttentionStep(Plan plan) : plan_(std::move(plan)) {}
+
+  void run(const Frame& frame) const override {
+    const std::int64_t rows = frame.size(plan_.rows), keys = frame.size(plan_.keys), batches = frame.size(plan_.batch);
+    if (plan_.strict && plan_.causal && keys < rows)
+      fail(ErrorKind::shape_mismatch, "ShapeMismatch", "", "{} keys for {} causal queries: expected at least as many",
+           keys, rows);
+    AttentionArgs args;
+    args.heads = plan_.heads;
+    args.rows = rows;
+    args.keys = keys;
+    args.scale = plan_.scale;
+    args.causal = plan_.causal;
+    args.window_keys = plan_.window;
+    args.softcap = plan_.softcap;
+    args.level = plan_.level;
+    if (plan_.sink.defined()) args.sink = frame.data(plan_.sink);
+    const int threads = frame.pool->size();
+    std::byte* scratch = frame.scratch;
+    if (plan_.slot != lir::none) {
+      const lir::SlotStorage& storage = frame.slots[plan_.slot];
+      args.layout = plan_.slot_layout->at(storage.capacity);
+      args.k = storage.planes[0];
+      args.v = storage.planes[1];
+    } else {
+      args.layout = plain_layout(keys);
+      args.k = scratch;
+      args.v = scratch + aligned(k_bytes(args.layout));
+      scratch += aligned(k_bytes(args.layout)) + aligned(v_bytes(args.layout));
+    }
+    args.scratch = {scratch,
+                    static_cast<std::size_t>(attention_scratch_bytes(args.layout, plan_.heads, rows, keys, threads))};
+    for (std::int64_t batch = 0; batch < batches; ++batch) {
+      args.q = rows_at<const float>(frame, plan_.q, batch);
+      args.output = rows_at<float>(frame, plan_.y, batch);
+      if (plan_.slot == lir::none)
+        pack_keys_and_values(args.layout, const_cast<std::byte*>(args.k), const_cast<std::byte*>(args.v), keys,
+                             rows_at<const float>(frame, plan_.k, batch), rows_at<const float>(frame, plan_.v, batch),
+                             plan_.level, *frame.pool);
+      if (plan_.bias.defined()) args.bias = scores_at<float>(frame, plan_.bias, batch);
+      if (plan_.mask.defined()) args.mask = scores_at<std::uint8_t>(frame, plan_.mask, batch);
+      attention(args, *frame.pool);
+    }
+  }
+
+  std::size_t scratch_bytes(const std::int64_t* sizes, int threads) const override {
+    const std::int64_t rows = sizes[plan_.rows], keys = sizes[plan_.keys];
+    KvLayout layout = plan_.slot != lir::none ? plan_.slot_layout->at(keys) : plain_layout(keys);
+    std::int64_t bytes = attention_scratch_bytes(layout, plan_.heads, rows, keys, threads);
+    if (plan_.slot == lir::none) bytes += aligned(k_bytes(layout)) + aligned(v_bytes(layout));
+    return static_cast<std::size_t>(bytes);
+  }
+
+  lir::Cost cost(const std::int64_t* sizes) const override {
+    const auto rows = static_cast<double>(sizes[plan_.rows]), keys = static_cast<double>(sizes[plan_.keys]);
+    const auto batches = static_cast<double>(sizes[plan_.batch]);
+    const double visible = plan_.causal ? keys - (rows - 1) / 2 : keys;
+    const auto width = static_cast<double>(plan_.head_dim + plan_.v_head_dim), heads = static_cast<double>(plan_.heads);
+    lir::Cost cost{.flops = 2 * batches * rows * visible * heads * width,
+                   .activation_bytes = 4 * batches * rows * heads * width};
+    const double row_bytes = plan_.slot != lir::none ? static_cast<double>(plan_.slot_layout->row_bytes())
+                                                     : 4 * static_cast<double>(plan_.kv_heads) * width;
+    (plan_.slot != lir::none ? cost.state_bytes : cost.activation_bytes) += batches * keys * row_bytes;
+    return cost;
+  }
+
+ private:
+  static std::int64_t aligned(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
+  KvLayout plain_layout(std::int64_t keys) const {
+    return {plan_.kv_heads, plan_.head_dim, plan_.v_head_dim, std::max<std::int64_t>(keys, 1), DType::f32};
+  }
+
+  template <class T>
+  static HeadRowsOf<T> rows_at(const Frame& frame, const HeadsOperand& heads, std::int64_t batch) {
+    const std::int64_t tokens = frame.size(heads.tokens), batches = frame.size(heads.batch);
+    T* data = frame.data(heads.operand) + (batches == 1 ? 0 : batch) * tokens * heads.heads * heads.width;
+    return {data, heads.token_stride(), heads.head_stride(tokens)};
+  }
+
+  // Broadcast from the right against [batch, heads, rows, keys].
+  template <class T>
+  static ScoreOperand<T> scores_at(const Frame& frame, const Operand& operand, std::int64_t batch) {
+    std::int64_t stride = 1, strides[4] = {0, 0, 0, 0};
+    for (std::size_t i = 0; i < operand.dims.size(); ++i) {
+      const std::int64_t size = frame.dim(operand, operand.dims.size() - 1 - i);
+      strides[3 - i] = size == 1 ? 0 : stride;
+      stride *= size;
+    }
+    return {frame.data<T>(operand) + batch * strides[0], strides[1], strides[2], strides[3]};
+  }
+
+  Plan plan_;
+};
+
+std::int64_t kv_heads_of(const Node& node) {
+  return node.optional_integer("num_kv_heads").value_or(node.integer("num_heads"));
+}
+
+// Everything about an attention that is not its keys and values.
+std::string refuse_queries(const Graph& graph, const Node& node) {
+  if (!is_f32(graph, node.inputs[0])) return "q is not f32";
+  const auto q = ops::head_dims(graph.type(node.inputs[0]).shape, node.text("layout"), node.integer("num_heads"));
+  if (!q || !q->heads.is_static() || !q->width.is_static()) return "the heads of q are not known";
+  const auto operand = [&](std::size_t i) { return i < node.inputs.size() ? node.inputs[i] : Value{}; };
+  if (operand(3).defined() && graph.type(operand(3)).dtype != DType::boolean) return "the mask is not bool";
+  if (operand(3).defined() && node.text("mask_axes") == "batch") return "the mask is by batch";
+  for (const std::size_t i : {4, 5})
+    if (operand(i).defined() && !is_f32(graph, operand(i))) return "an operand is not f32";
+  for (const std::size_t i : {3, 4})
+    if (operand(i).defined() && graph.type(operand(i)).shape.rank() > 4) return "the mask has more than four axes";
+  if (!node.boolean("causal") && node.optional_integer("window_keys")) return "a window to both sides";
+  return {};
+}
+
+// Whether attention reads the slot's own layout: K and V straight from the append, packed.
+bool reads_slot(const Graph& graph, const Node& node, const Node& append_node, std::int32_t append) {
+  if (node.schema->name != "Attention" || !refuse_queries(graph, node).empty()) return false;
+  if (node.inputs[1] != Value{append, 0} || node.inputs[2] != Value{append, 1}) return false;
+  if (node.text("k_layout") != "packed" || node.text("v_layout") != "packed") return false;
+  const std::int64_t heads = kv_heads_of(node);
+  const auto k = graph.type(append_node.inputs[0]).shape[1].value(),
+             v = graph.type(append_node.inputs[1]).shape[1].value();
+  const auto q = ops::head_dims(graph.type(node.inputs[0]).shape, node.text("layout"), node.integer("num_heads"));
+  return k && v && *k == heads * node.integer("head_dim") && *v % heads == 0 && q && q->batch == Dim(1);
+}
+
+std::string refuse_append(const Graph& graph, const Node& node) {
+  const StateDecl* state = graph.state(node.text("slot"));
+  return state != nullptr && state->kind == StateKind::rows ? "" : "the state keeps no rows";
+}
+
+void emit_append(Lowering& lowering, std::int32_t index) {
+  lir::ProgramBuilder& builder = lowering.builder;
+  const Graph& graph = lowering.graph();
+  const Node& node = lowering.node(index);
+  const StateDecl& state = *graph.state(node.text("slot"));
+  if (builder.slot(state.name) != lir::none)
+    fail(ErrorKind::unsupported, "UnsupportedState", graph.where(index), "state @{} is appended to twice", state.name);
+
+  const Node* reader = nullptr;
+  bool heads = state.dtype == DType::f32;
+  for (const std::int32_t port : {0, 1}) {
+    heads = heads && !builder.is_output({index, port});
+    for (const Value user : builder.users({index, port})) {
+      const Node& candidate = graph.node(user.node);
+      const auto same_heads = [&] {
+        return kv_heads_of(candidate) == kv_heads_of(*reader) &&
+               candidate.integer("head_dim") == reader->integer("head_dim");
+      };
+      heads = heads && reads_slot(graph, candidate, node, index) && (reader == nullptr || same_heads());
+      reader = &candidate;
+    }
+  }
+  heads = heads && reader != nullptr;
+
+  lir::Slot slot{.name = state.name};
+  slot.length_symbol = builder.sizes().symbol(state.length.text());
+  slot.rows_after = builder.sizes().add(node.outputs[0].type.shape[0]);
+  slot.capacity = state.capacity.value_or(0);
+  slot.node = index;
+  const Operand k = builder.operand(node.inputs[0]), v = builder.operand(node.inputs[1]);
+  lir::Instruction instruction{.op = "KvAppend", .kernel = {}, .backend = "cpu", .node = index};
+  instruction.inputs = {k, v};
+  if (heads) {
+    const std::int64_t kv_heads = kv_heads_of(*reader);
+    const DType dtype = lowering.options.kv_dtype.value_or(state.dtype);
+    if (!is_kv_dtype(dtype))
+      fail(ErrorKind::invalid_argument, "UnsupportedDType", graph.where(index),
+           "KV rows cannot be kept as {}; expected f32, f16, bf16 or q8_0", to_string(dtype));
+    const auto layout = std::make_shared<const HeadsLayout>(
+        KvLayout{kv_heads, reader->integer("head_dim"), state.planes[1] / kv_heads, 0, dtype}, lowering.level);
+    slot.layout = layout;
+    const SlotId id = builder.add_slot(std::move(slot));
+    instruction.kernel = kernel_name("append " + layout->name(), lowering.level);
+    instruction.slots = {id};
+    instruction.step = std::make_unique<AppendHeadsStep>(k, v, id, layout, lowering.level);
+  } else {
+    const auto layout = std::make_shared<const RowsLayout>(state.dtype, state.planes);
+    slot.layout = layout;
+    const SlotId id = builder.add_slot(std::move(slot));
+    for (const std::int32_t port : {0, 1}) {
+      builder.bind({index, port}, builder.state_operand(id, port, node.outputs[static_cast<std::size_t>(port)].type));
+      instruction.outputs.push_back(builder.operand({index, port}));
+    }
+    instruction.kernel = "append " + layout->name();
+    instruction.slots = {id};
+    instruction.step = std::make_unique<AppendRowsStep>(std::vector<Operand>{k, v}, id, layout);
+  }
+  builder.emit(std::move(instruction));
+}
+
+std::string refuse_attention(const Graph& graph, const Node& node) {
+  if (std::string refusal = refuse_queries(graph, node); !refusal.empty()) return refusal;
+  const Value k = node.inputs[1], v = node.inputs[2];
+  if (!is_f32(graph, k) || !is_f32(graph, v)) return "k or v is not f32";
+  const std::int64_t heads = kv_heads_of(node);
+  const auto k_dims = ops::head_dims(graph.type(k).shape, node.text("k_layout"), heads),
+             v_dims = ops::head_dims(graph.type(v).shape, node.text("v_layout"), heads);
+  if (!k_dims || !v_dims || !v_dims->width.is_static()) return "the heads of k or v are not known";
+  return {};
+}
+
+HeadsOperand heads_operand(Lowering& lowering, Value value, const std::string& layout, std::int64_t heads) {
+  const auto dims = ops::head_dims(lowering.graph().type(value).shape, layout, heads);
+  HeadsOperand result;
+  result.operand = lowering.builder.has_operand(value) || lowering.builder.is_weight(value)
+                       ? lowering.builder.operand(value)
+                       : Operand{};
+  result.heads = heads;
+  result.width = *dims->width.value();
+  result.head_major = ops::is_head_major(layout);
+  result.batch = lowering.builder.sizes().add(dims->batch);
+  result.tokens = lowering.builder.sizes().add(dims->tokens);
+  return result;
+}
+
+void emit_attention(Lowering& lowering, std::int32_t index) {
+  lir::ProgramBuilder& builder = lowering.builder;
+  const Graph& graph = lowering.graph();
+  const Node& node = lowering.node(index);
+  const auto operand = [&](std::size_t i) {
+    return i < node.inputs.size() && node.inputs[i].defined() ? builder.operand(node.inputs[i]) : Operand{};
+  };
+  AttentionStep::Plan plan;
+  plan.heads = node.integer("num_heads");
+  plan.kv_heads = kv_heads_of(node);
+  plan.head_dim = node.integer("head_dim");
+  plan.level = lowering.level;
+  plan.causal = node.boolean("causal");
+  plan.strict = node.boolean("strict");
+  plan.window = node.optional_integer("window_keys").value_or(0);
+  plan.softcap = static_cast<float>(node.optional_real("softcap").value_or(0));
+  plan.scale =
+      static_cast<float>(node.optional_real("scale").value_or(1 / std::sqrt(static_cast<double>(plan.head_dim))));
+  plan.mask = operand(3);
+  plan.bias = operand(4);
+  plan.sink = operand(5);
+  const Value k = node.inputs[1], v = node.inputs[2];
+  plan.q = heads_operand(lowering, node.inputs[0], node.text("layout"), plan.heads);
+  plan.k = heads_operand(lowering, k, node.text("k_layout"), plan.kv_heads);
+  plan.v = heads_operand(lowering, v, node.text("v_layout"), plan.kv_heads);
+  plan.v_head_dim = plan.v.width;
+  plan.batch = plan.q.batch;
+  plan.rows = plan.q.tokens;
+  plan.keys = plan.k.tokens;
+  lir::Instruction instruction{.op = "Attention", .kernel = {}, .backend = "cpu", .node = index};
+  instruction.inputs = {plan.q.operand};
+  const Node& producer = graph.node(k.node);
+  if (!plan.k.operand.defined() && producer.schema->name == "KvAppend") {
+    plan.slot = builder.slot(producer.text("slot"));
+    plan.slot_layout = std::static_pointer_cast<const HeadsLayout>(builder.slot_layout(plan.slot));
+    instruction.slots = {plan.slot};
+    instruction.kernel = kernel_name("flash attention " + plan.slot_layout->name(), lowering.level);
+  } else {
+    instruction.inputs.push_back(plan.k.operand);
+    instruction.inputs.push_back(plan.v.operand);
+    instruction.kernel = kernel_name("flash attention f32", lowering.level);
+  }
+  for (const Operand& optional : {plan.mask, plan.bias, plan.sink})
+    if (optional.defined()) instruction.inputs.push_back(optional);
+  plan.y.operand = builder.allocate({index, 0});
+  plan.y.heads = plan.heads;
+  plan.y.width = plan.v_head_dim;
+  plan.y.head_major = plan.q.head_major;
+  plan.y.batch = plan.q.batch;
+  plan.y.tokens = plan.q.tokens;
+  instruction.outputs = {plan.y.operand};
+  instruction.step = std::make_unique<AttentionStep>(std::move(plan));
+  builder.emit(std::move(instruction));
+}
+
+constexpr LoweringRule rules[] = {
+    {"Rope", refuse_rope, emit_rope},
+    {"KvAppend", refuse_append, emit_append},
+    {"Attention", refuse_attention, emit_attention},
+};
+
+}  // namespace
+
+std::span<const LoweringRule> attention_rules() { return rules; }
+
+}  // namespace weft::cpu

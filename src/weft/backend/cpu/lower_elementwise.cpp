@@ -1,0 +1,214 @@
+// Functions of single elements, and softmax.
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <utility>
+
+#include "weft/backend/cpu/lowering.h"
+#include "weft/backend/cpu/unary_kind.h"
+#include "weft/backend/cpu/vector_kernels.h"
+#include "weft/base/fail.h"
+#include "weft/base/thread_pool.h"
+
+namespace weft::cpu {
+namespace {
+
+using lir::Frame;
+using lir::Operand;
+
+constexpr std::int64_t tile = 4096;  // elements that a thread takes at a time
+
+double count_of(const Operand& operand, const std::int64_t* sizes) {
+  double count = 1;
+  for (const lir::SizeId id : operand.dims) count *= static_cast<double>(sizes[id]);
+  return count;
+}
+
+// --- one operand --------------------------------------------------------------------------------------------------
+
+class UnaryStep final : public lir::Step {
+ public:
+  UnaryStep(Operand x, Operand y, UnaryKind kind, float alpha, CpuLevel level)
+      : x_(std::move(x)), y_(std::move(y)), kind_(kind), alpha_(alpha), kernels_(vector_kernels(level)) {}
+  void run(const Frame& frame) const override {
+    const float* x = frame.data(x_);
+    float* y = frame.data(y_);
+    frame.pool->parallel_for(frame.numel(y_), tile, [&](std::int64_t begin, std::int64_t end) {
+      kernels_.unary(kind_, x + begin, y + begin, end - begin, alpha_);
+    });
+  }
+  lir::Cost cost(const std::int64_t* sizes) const override {
+    return {.flops = 8 * count_of(y_, sizes), .activation_bytes = 8 * count_of(y_, sizes)};
+  }
+
+ private:
+  Operand x_, y_;
+  UnaryKind kind_;
+  float alpha_;
+  const VectorKernels& kernels_;
+};
+
+std::string refuse_activation(const Graph& graph, const Node& node) {
+  if (!is_f32(graph, node.inputs[0])) return "x is not f32";
+  return unary_kind(node.text("kind")) ? "" : "no kernel for " + node.text("kind");
+}
+
+void emit_activation(Lowering& lowering, std::int32_t index) {
+  const Node& node = lowering.node(index);
+  const std::string& kind = node.text("kind");
+  const auto alpha = static_cast<float>(node.optional_real("alpha").value_or(kind == "leaky_relu" ? 0.01 : 1.0));
+  const Operand x = lowering.builder.operand(node.inputs[0]), y = lowering.builder.allocate({index, 0});
+  lir::Instruction instruction{.op = "Activation", .kernel = kernel_name(kind, lowering.level), .backend = "cpu"};
+  instruction.node = index;
+  instruction.inputs = {x};
+  instruction.outputs = {y};
+  instruction.in_place_input = 0;
+  instruction.step = std::make_unique<UnaryStep>(x, y, *unary_kind(kind), alpha, lowering.level);
+  lowering.builder.emit(std::move(instruction));
+}
+
+// --- two operands -------------------------------------------------------------------------------------------------
+
+class BinaryStep final : public lir::Step {
+ public:
+  enum class Reach : std::uint8_t { full, repeated };  // repeated: element i mod its own count
+  BinaryStep(Operand a, Operand b, Reach a_reach, Reach b_reach, Operand y, BinaryKind kind, CpuLevel level)
+      : a_(std::move(a)),
+        b_(std::move(b)),
+        y_(std::move(y)),
+        a_reach_(a_reach),
+        b_reach_(b_reach),
+        kind_(kind),
+        kernels_(vector_kernels(level)) {}
+
+  void run(const Frame& frame) const override {
+    const std::int64_t count = frame.numel(y_);
+    const std::int64_t a_count = a_reach_ == Reach::full ? count : frame.numel(a_);
+    const std::int64_t b_count = b_reach_ == Reach::full ? count : frame.numel(b_);
+    if (count == 0) return;
+    const float *a = frame.data(a_), *b = frame.data(b_);
+    float* y = frame.data(y_);
+    // Threads cut where a repeated operand begins anew.
+    const std::int64_t period = std::max(a_count == count ? 1 : a_count, b_count == count ? 1 : b_count);
+    frame.pool->parallel_for(count / period, std::max<std::int64_t>(1, tile / period),
+                             [&](std::int64_t begin, std::int64_t end) {
+                               const std::int64_t at = begin * period;
+                               kernels_.binary(kind_, operand(a, a_count, count, at), operand(b, b_count, count, at),
+                                               y + at, (end - begin) * period);
+                             });
+  }
+  lir::Cost cost(const std::int64_t* sizes) const override {
+    return {.flops = count_of(y_, sizes), .activation_bytes = 12 * count_of(y_, sizes)};
+  }
+
+ private:
+  static VectorOperand operand(const float* data, std::int64_t own, std::int64_t count, std::int64_t at) {
+    return own == count ? VectorOperand{data + at, 0} : VectorOperand{data, own};
+  }
+  Operand a_, b_, y_;
+  Reach a_reach_, b_reach_;
+  BinaryKind kind_;
+  const VectorKernels& kernels_;
+};
+
+// How an operand meets the result; nothing where the kernel has no way for it.
+std::optional<BinaryStep::Reach> reach(const Graph& graph, Value operand, const Shape& result) {
+  const Shape& shape = graph.type(operand).shape;
+  if (shape == result) return BinaryStep::Reach::full;
+  if (shape.numel() == Dim(1)) return BinaryStep::Reach::repeated;
+  // The last axes of the result, ones in front aside.
+  std::size_t first = 0;
+  while (first < shape.rank() && shape[first] == Dim(1)) ++first;
+  const std::size_t rank = shape.rank() - first;
+  if (rank > result.rank()) return std::nullopt;
+  for (std::size_t i = 0; i < rank; ++i)
+    if (shape[shape.rank() - 1 - i] != result[result.rank() - 1 - i]) return std::nullopt;
+  return BinaryStep::Reach::repeated;
+}
+
+std::string refuse_binary(const Graph& graph, const Node& node) {
+  if (!binary_kind(node.text("kind"))) return "no kernel for " + node.text("kind");
+  bool full = false;
+  for (const Value input : node.inputs) {
+    if (!is_f32(graph, input)) return "an operand is not f32";
+    const auto how = reach(graph, input, node.outputs[0].type.shape);
+    if (!how) return "the broadcast is not of whole rows";
+    full |= *how == BinaryStep::Reach::full;
+  }
+  return full ? "" : "both operands broadcast";
+}
+
+void emit_binary(Lowering& lowering, std::int32_t index) {
+  const Node& node = lowering.node(index);
+  const Shape& shape = node.outputs[0].type.shape;
+  const Operand a = lowering.builder.operand(node.inputs[0]), b = lowering.builder.operand(node.inputs[1]);
+  const auto a_reach = *reach(lowering.graph(), node.inputs[0], shape),
+             b_reach = *reach(lowering.graph(), node.inputs[1], shape);
+  const Operand y = lowering.builder.allocate({index, 0});
+  const std::string& kind = node.text("kind");
+  lir::Instruction instruction{.op = "Binary", .kernel = kernel_name(kind, lowering.level), .backend = "cpu"};
+  instruction.node = index;
+  instruction.inputs = {a, b};
+  instruction.outputs = {y};
+  instruction.in_place_input = a_reach == BinaryStep::Reach::full ? 0 : 1;
+  instruction.step = std::make_unique<BinaryStep>(a, b, a_reach, b_reach, y, *binary_kind(kind), lowering.level);
+  lowering.builder.emit(std::move(instruction));
+}
+
+// --- softmax ------------------------------------------------------------------------------------------------------
+
+class SoftmaxStep final : public lir::Step {
+ public:
+  SoftmaxStep(Operand x, Operand y, float empty, CpuLevel level)
+      : x_(std::move(x)), y_(std::move(y)), empty_(empty), kernels_(vector_kernels(level)) {}
+  void run(const Frame& frame) const override {
+    const std::int64_t width = frame.size(x_.dims.back()), rows = width == 0 ? 0 : frame.numel(x_) / width;
+    const float* x = frame.data(x_);
+    float* y = frame.data(y_);
+    frame.pool->parallel_for(rows, std::max<std::int64_t>(1, tile / std::max<std::int64_t>(width, 1)),
+                             [&](std::int64_t begin, std::int64_t end) {
+                               kernels_.softmax(x + begin * width, width, end - begin, width, empty_, y + begin * width,
+                                                width);
+                             });
+  }
+  lir::Cost cost(const std::int64_t* sizes) const override {
+    return {.flops = 10 * count_of(y_, sizes), .activation_bytes = 8 * count_of(y_, sizes)};
+  }
+
+ private:
+  Operand x_, y_;
+  float empty_;
+  const VectorKernels& kernels_;
+};
+
+std::string refuse_softmax(const Graph& graph, const Node& node) {
+  const std::int64_t axis = node.integer("axis"),
+                     rank = static_cast<std::int64_t>(graph.type(node.inputs[0]).shape.rank());
+  if (!is_f32(graph, node.inputs[0])) return "x is not f32";
+  return rank >= 1 && (axis == -1 || axis == rank - 1) ? "" : "the axis is not the last";
+}
+
+void emit_softmax(Lowering& lowering, std::int32_t index) {
+  const Node& node = lowering.node(index);
+  const Operand x = lowering.builder.operand(node.inputs[0]), y = lowering.builder.allocate({index, 0});
+  lir::Instruction instruction{.op = "Softmax", .kernel = kernel_name("softmax", lowering.level), .backend = "cpu"};
+  instruction.node = index;
+  instruction.inputs = {x};
+  instruction.outputs = {y};
+  instruction.in_place_input = 0;
+  const float empty = node.text("empty_row") == "nan" ? std::numeric_limits<float>::quiet_NaN() : 0.0f;
+  instruction.step = std::make_unique<SoftmaxStep>(x, y, empty, lowering.level);
+  lowering.builder.emit(std::move(instruction));
+}
+
+constexpr LoweringRule rules[] = {
+    {"Activation", refuse_activation, emit_activation},
+    {"Binary", refuse_binary, emit_binary},
+    {"Softmax", refuse_softmax, emit_softmax},
+};
+
+}  // namespace
+
+std::span<const LoweringRule> elementwise_rules() { return rules; }
+
+}  // namespace weft::cpu

@@ -1,0 +1,51 @@
+// How the CPU backend turns nodes into instructions: one rule per op, found by name. A rule stands in the lower_*.cpp
+// file of its family.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "weft/backend/backend.h"
+#include "weft/base/cpu_features.h"
+#include "weft/lir/program_builder.h"
+
+namespace weft::cpu {
+
+struct Lowering {
+  lir::ProgramBuilder& builder;
+  const LowerOptions& options;
+  CpuLevel level;
+
+  const Graph& graph() const { return builder.graph(); }
+  const Node& node(std::int32_t index) const { return graph().node(index); }
+};
+
+struct LoweringRule {
+  std::string_view op;
+  // Empty: the rule takes the node. Else why not.
+  std::string (*refusal)(const Graph& graph, const Node& node);
+  void (*emit)(Lowering& lowering, std::int32_t node);
+};
+const LoweringRule* find_lowering_rule(std::string_view op);
+
+// The families' rules.
+std::span<const LoweringRule> linear_rules();
+std::span<const LoweringRule> norm_rules();
+std::span<const LoweringRule> attention_rules();
+std::span<const LoweringRule> elementwise_rules();
+std::span<const LoweringRule> movement_rules();
+
+// --- what rules share ---
+
+inline const TensorType& type_of(const Graph& graph, Value value) { return graph.type(value); }
+inline bool is_f32(const Graph& graph, Value value) { return graph.type(value).dtype == DType::f32; }
+// Whether the values have one shape, whatever the sizes.
+inline bool same_shape(const Graph& graph, Value a, Value b) { return graph.type(a).shape == graph.type(b).shape; }
+// A matrix in the panels of packed_matrix.h.
+std::shared_ptr<const lir::WeightForm> panel_form();
+// The kernel and its level: "rope avx512".
+std::string kernel_name(std::string_view what, CpuLevel level);
+
+}  // namespace weft::cpu
