@@ -27,12 +27,17 @@ WEFT_API std::vector<CpuLevel> all_cpu_levels();
 WEFT_API bool cpu_supports(CpuLevel level);
 // The levels that this machine has, ascending.
 WEFT_API std::vector<CpuLevel> supported_cpu_levels();
+// The level of that name: UnknownCpuLevel for another word, UnsupportedCpuLevel, with what is missing, when this
+// machine does not run it.
+WEFT_API CpuLevel cpu_level_named(std::string_view name);
 // The highest one, or what WEFT_CPU names: UnknownCpuLevel for another word, UnsupportedCpuLevel when the CPU lacks it.
 WEFT_API CpuLevel selected_cpu_level();
+// What this machine lacks for a level, "amx_tile, amx_int8"; empty: nothing.
+WEFT_API std::string missing_for_cpu_level(CpuLevel level);
 
 struct CpuInfo {
   std::string model;                  // "AMD EPYC"
-  std::vector<std::string> features;  // what was found of the instruction sets that weft uses: "avx2", "fma", ...
+  std::vector<std::string> features;  // of the instruction sets that weft uses, by the kernel's names: "avx2", ...
   std::int64_t l1d_bytes = 0, l2_bytes = 0, l3_bytes = 0;  // of one core, of one core, shared; 0: unknown
   int logical_cpus = 0;                                    // of the machine
   int usable_cpus = 0;  // by this process: affinity and cgroup limits applied, at least 1
