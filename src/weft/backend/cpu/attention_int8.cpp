@@ -1,0 +1,214 @@
+// Scores of int8 queries against q8_0 key panels, for AVX2, AVX-VNNI and AVX-512 VNNI. The integer sums of 32 products
+// are exact; the float sum over the blocks is in ascending order, the same at every level.
+#if defined(__x86_64__)
+
+#include <immintrin.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "weft/backend/cpu/attention_kernels.h"
+
+// GCC 12 takes the undefined operands inside its own intrinsics for ours (PR 105593).
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+
+namespace weft::cpu {
+namespace {
+
+constexpr std::int64_t groups = 8;  // of 4 dims in a block
+constexpr std::int64_t codes_bytes = 512, block_bytes = codes_bytes + 32;
+
+// Four codes as one number, to be broadcast.
+inline std::int32_t four_codes(const std::int8_t* codes) {
+  std::int32_t word;
+  std::memcpy(&word, codes, sizeof(word));
+  return word;
+}
+
+}  // namespace
+
+#pragma GCC push_options
+#pragma GCC target("avx2,fma,f16c")
+namespace {
+
+// sum + four products each, of key codes with their offset and query codes.
+inline __m256i multiply_add(__m256i sum, __m256i keys, __m256i q) {
+  const __m256i plain = _mm256_xor_si256(keys, _mm256_set1_epi8(-128));
+  // |key| times q with the key's sign: two products stay below 2^15.
+  const __m256i pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(plain), _mm256_sign_epi8(q, plain));
+  return _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+}
+
+// R rows against the 16 keys of a panel, in two halves.
+template <int R>
+inline void tile_256(const QuantizedRows& q, std::int64_t row, const std::byte* panel, float* out) {
+  __m256 total[R][2];
+#pragma GCC unroll 4
+  for (int r = 0; r < R; ++r) total[r][0] = total[r][1] = _mm256_setzero_ps();
+  for (std::int64_t b = 0; b < q.blocks; ++b, panel += block_bytes) {
+    __m256i sums[R][2];
+#pragma GCC unroll 4
+    for (int r = 0; r < R; ++r) sums[r][0] = sums[r][1] = _mm256_setzero_si256();
+#pragma GCC unroll 8
+    for (int group = 0; group < groups; ++group) {
+      const auto* at = reinterpret_cast<const __m256i*>(panel + group * 64);
+      const __m256i first = _mm256_loadu_si256(at), second = _mm256_loadu_si256(at + 1);
+#pragma GCC unroll 4
+      for (int r = 0; r < R; ++r) {
+        const __m256i codes = _mm256_set1_epi32(four_codes(q.codes + ((row + r) * q.blocks + b) * 32 + group * 4));
+        sums[r][0] = multiply_add(sums[r][0], first, codes);
+        sums[r][1] = multiply_add(sums[r][1], second, codes);
+      }
+    }
+    const auto* scales = reinterpret_cast<const __m128i*>(panel + codes_bytes);
+    const __m256 first = _mm256_cvtph_ps(_mm_loadu_si128(scales)),
+                 second = _mm256_cvtph_ps(_mm_loadu_si128(scales + 1));
+#pragma GCC unroll 4
+    for (int r = 0; r < R; ++r) {
+      const __m256 scale = _mm256_set1_ps(q.scales[(row + r) * q.blocks + b]);
+      total[r][0] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sums[r][0]), _mm256_mul_ps(first, scale), total[r][0]);
+      total[r][1] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sums[r][1]), _mm256_mul_ps(second, scale), total[r][1]);
+    }
+  }
+#pragma GCC unroll 4
+  for (int r = 0; r < R; ++r) {
+    _mm256_storeu_ps(out + r * chunk_keys, total[r][0]);
+    _mm256_storeu_ps(out + r * chunk_keys + 8, total[r][1]);
+  }
+}
+
+}  // namespace
+
+void int8_scores_avx2(const QuantizedRows& q, std::int64_t rows, const std::byte* panels, std::int64_t first,
+                      std::int64_t last, float* scores) {
+  for (std::int64_t p = first; p < last; ++p) {
+    const std::byte* panel = panels + p * q.blocks * block_bytes;
+    std::int64_t r = 0;
+    for (; r + 2 <= rows; r += 2) tile_256<2>(q, r, panel, scores + r * chunk_keys + p * 16);
+    if (r < rows) tile_256<1>(q, r, panel, scores + r * chunk_keys + p * 16);
+  }
+}
+#pragma GCC pop_options
+
+#pragma GCC push_options
+#pragma GCC target("avx2,fma,f16c,avxvnni")
+namespace {
+
+template <int R>
+inline void tile_vnni(const QuantizedRows& q, std::int64_t row, const std::byte* panel, float* out) {
+  __m256 total[R][2];
+#pragma GCC unroll 4
+  for (int r = 0; r < R; ++r) total[r][0] = total[r][1] = _mm256_setzero_ps();
+  for (std::int64_t b = 0; b < q.blocks; ++b, panel += block_bytes) {
+    __m256i sums[R][2];
+#pragma GCC unroll 4
+    for (int r = 0; r < R; ++r) sums[r][0] = sums[r][1] = _mm256_set1_epi32(q.sums[(row + r) * q.blocks + b]);
+#pragma GCC unroll 8
+    for (int group = 0; group < groups; ++group) {
+      const auto* at = reinterpret_cast<const __m256i*>(panel + group * 64);
+      const __m256i first = _mm256_loadu_si256(at), second = _mm256_loadu_si256(at + 1);
+#pragma GCC unroll 4
+      for (int r = 0; r < R; ++r) {
+        const __m256i codes = _mm256_set1_epi32(four_codes(q.codes + ((row + r) * q.blocks + b) * 32 + group * 4));
+        sums[r][0] = _mm256_dpbusd_avx_epi32(sums[r][0], first, codes);
+        sums[r][1] = _mm256_dpbusd_avx_epi32(sums[r][1], second, codes);
+      }
+    }
+    const auto* scales = reinterpret_cast<const __m128i*>(panel + codes_bytes);
+    const __m256 first = _mm256_cvtph_ps(_mm_loadu_si128(scales)),
+                 second = _mm256_cvtph_ps(_mm_loadu_si128(scales + 1));
+#pragma GCC unroll 4
+    for (int r = 0; r < R; ++r) {
+      const __m256 scale = _mm256_set1_ps(q.scales[(row + r) * q.blocks + b]);
+      total[r][0] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sums[r][0]), _mm256_mul_ps(first, scale), total[r][0]);
+      total[r][1] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sums[r][1]), _mm256_mul_ps(second, scale), total[r][1]);
+    }
+  }
+#pragma GCC unroll 4
+  for (int r = 0; r < R; ++r) {
+    _mm256_storeu_ps(out + r * chunk_keys, total[r][0]);
+    _mm256_storeu_ps(out + r * chunk_keys + 8, total[r][1]);
+  }
+}
+
+}  // namespace
+
+void int8_scores_avx_vnni(const QuantizedRows& q, std::int64_t rows, const std::byte* panels, std::int64_t first,
+                          std::int64_t last, float* scores) {
+  for (std::int64_t p = first; p < last; ++p) {
+    const std::byte* panel = panels + p * q.blocks * block_bytes;
+    std::int64_t r = 0;
+    for (; r + 2 <= rows; r += 2) tile_vnni<2>(q, r, panel, scores + r * chunk_keys + p * 16);
+    if (r < rows) tile_vnni<1>(q, r, panel, scores + r * chunk_keys + p * 16);
+  }
+}
+#pragma GCC pop_options
+
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,fma,f16c")
+namespace {
+
+template <int R, int P>
+inline void tile_512(const QuantizedRows& q, std::int64_t row, const std::byte* panels, float* out) {
+  const std::int64_t panel_bytes = q.blocks * block_bytes;
+  __m512 total[R][P];
+#pragma GCC unroll 8
+  for (int r = 0; r < R; ++r)
+#pragma GCC unroll 4
+    for (int p = 0; p < P; ++p) total[r][p] = _mm512_setzero_ps();
+  for (std::int64_t b = 0; b < q.blocks; ++b, panels += block_bytes) {
+    __m512i sums[R][P];
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r)
+#pragma GCC unroll 4
+      for (int p = 0; p < P; ++p) sums[r][p] = _mm512_set1_epi32(q.sums[(row + r) * q.blocks + b]);
+#pragma GCC unroll 8
+    for (int group = 0; group < groups; ++group) {
+      __m512i keys[P];
+#pragma GCC unroll 4
+      for (int p = 0; p < P; ++p) keys[p] = _mm512_loadu_si512(panels + p * panel_bytes + group * 64);
+#pragma GCC unroll 8
+      for (int r = 0; r < R; ++r) {
+        const __m512i codes = _mm512_set1_epi32(four_codes(q.codes + ((row + r) * q.blocks + b) * 32 + group * 4));
+#pragma GCC unroll 4
+        for (int p = 0; p < P; ++p) sums[r][p] = _mm512_dpbusd_epi32(sums[r][p], keys[p], codes);
+      }
+    }
+#pragma GCC unroll 4
+    for (int p = 0; p < P; ++p) {
+      const __m512 scales =
+          _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(panels + p * panel_bytes + codes_bytes)));
+#pragma GCC unroll 8
+      for (int r = 0; r < R; ++r)
+        total[r][p] =
+            _mm512_fmadd_ps(_mm512_cvtepi32_ps(sums[r][p]),
+                            _mm512_mul_ps(scales, _mm512_set1_ps(q.scales[(row + r) * q.blocks + b])), total[r][p]);
+    }
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < R; ++r)
+#pragma GCC unroll 4
+    for (int p = 0; p < P; ++p) _mm512_storeu_ps(out + r * chunk_keys + p * 16, total[r][p]);
+}
+
+template <int P>
+inline void panels_512(const QuantizedRows& q, std::int64_t rows, const std::byte* panels, float* scores) {
+  std::int64_t r = 0;
+  for (; r + 4 <= rows; r += 4) tile_512<4, P>(q, r, panels, scores + r * chunk_keys);
+  for (; r + 2 <= rows; r += 2) tile_512<2, P>(q, r, panels, scores + r * chunk_keys);
+  if (r < rows) tile_512<1, P>(q, r, panels, scores + r * chunk_keys);
+}
+
+}  // namespace
+
+void int8_scores_avx512_vnni(const QuantizedRows& q, std::int64_t rows, const std::byte* panels, std::int64_t first,
+                             std::int64_t last, float* scores) {
+  std::int64_t p = first;
+  for (; p + 2 <= last; p += 2) panels_512<2>(q, rows, panels + p * q.blocks * block_bytes, scores + p * 16);
+  if (p < last) panels_512<1>(q, rows, panels + p * q.blocks * block_bytes, scores + p * 16);
+}
+#pragma GCC pop_options
+
+}  // namespace weft::cpu
+
+#endif

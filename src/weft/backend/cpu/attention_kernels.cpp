@@ -1,0 +1,339 @@
+#include "weft/backend/cpu/attention_kernels.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "weft/backend/cpu/vector_targets.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "weft/backend/cpu/attention_kernels.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "weft/backend/cpu/vector_math_inl.h"
+#include "weft/backend/cpu/vector_memory_inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace weft::cpu::HWY_NAMESPACE {
+namespace {
+
+constexpr std::int64_t panel_vectors = 16 / lanes;
+// Accumulators of a tile: what the registers hold beside one row of operands.
+constexpr int accumulators = lanes == 16 ? 24 : 12;
+constexpr int most_rows = lanes >= 8 ? 6 : 3;
+
+// --- scores -----------------------------------------------------------------------------------------------------
+
+// R rows times P panels; each score is one sum over the dims in ascending order.
+template <class Element, int R, int P>
+HWY_INLINE void score_tile(const float* const* q, std::int64_t dim, const std::byte* panels, std::int64_t panel_bytes,
+                           float* scores) {
+  constexpr int vectors = P * panel_vectors;
+  VF sums[R][vectors];
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r)
+#pragma GCC unroll 16
+    for (int i = 0; i < vectors; ++i) sums[r][i] = hn::Zero(f32);
+  for (std::int64_t d = 0; d < dim; ++d) {
+    VF keys[vectors];
+#pragma GCC unroll 16
+    for (int i = 0; i < vectors; ++i)
+      keys[i] = load_as_f32<Element>(panels + i / panel_vectors * panel_bytes, d * 16 + i % panel_vectors * lanes);
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r) {
+      const VF x = constant(q[r][d]);
+#pragma GCC unroll 16
+      for (int i = 0; i < vectors; ++i) sums[r][i] = hn::MulAdd(x, keys[i], sums[r][i]);
+    }
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r)
+#pragma GCC unroll 16
+    for (int i = 0; i < vectors; ++i) hn::StoreU(sums[r][i], f32, scores + r * chunk_keys + i * lanes);
+}
+
+template <class Element, int R>
+void score_rows(const float* const* q, std::int64_t dim, const std::byte* panels, std::int64_t panel_bytes,
+                std::int64_t count, float* scores) {
+  constexpr int wide = std::clamp<int>(accumulators / (R * static_cast<int>(panel_vectors)), 1, 4);
+  std::int64_t p = 0;
+  for (; p + wide <= count; p += wide)
+    score_tile<Element, R, wide>(q, dim, panels + p * panel_bytes, panel_bytes, scores + p * 16);
+  for (; p < count; ++p) score_tile<Element, R, 1>(q, dim, panels + p * panel_bytes, panel_bytes, scores + p * 16);
+}
+
+// Four panels at a time, which stay in cache while all rows go over them.
+template <class Element>
+void scores(const float* const* q, std::int64_t rows, std::int64_t dim, const std::byte* panels, std::int64_t first,
+            std::int64_t last, float* out) {
+  const std::int64_t panel_bytes = dim * 16 * static_cast<std::int64_t>(sizeof(Element));
+  for (std::int64_t p = first; p < last; p += 4) {
+    const std::int64_t count = std::min<std::int64_t>(4, last - p);
+    const std::byte* at = panels + p * panel_bytes;
+    for (std::int64_t r = 0; r < rows; r += most_rows) {
+      const float* const* some = q + r;
+      float* to = out + r * chunk_keys + p * 16;
+      switch (std::min<std::int64_t>(most_rows, rows - r)) {
+        case 1: score_rows<Element, 1>(some, dim, at, panel_bytes, count, to); break;
+        case 2: score_rows<Element, 2>(some, dim, at, panel_bytes, count, to); break;
+        case 3: score_rows<Element, 3>(some, dim, at, panel_bytes, count, to); break;
+#if HWY_TARGET <= HWY_AVX2
+        case 4: score_rows<Element, 4>(some, dim, at, panel_bytes, count, to); break;
+        case 5: score_rows<Element, 5>(some, dim, at, panel_bytes, count, to); break;
+        default: score_rows<Element, 6>(some, dim, at, panel_bytes, count, to);
+#else
+        default: break;
+#endif
+      }
+    }
+  }
+}
+
+// The integer sums are exact, so any way of adding them gives these results.
+void int8_scores(const QuantizedRows& q, std::int64_t rows, const std::byte* panels, std::int64_t first,
+                 std::int64_t last, float* out) {
+  constexpr std::int64_t codes_bytes = 512, block_bytes = codes_bytes + 32;
+  for (std::int64_t p = first; p < last; ++p)
+    for (std::int64_t r = 0; r < rows; ++r) {
+      VF total[panel_vectors];
+      for (VF& vector : total) vector = hn::Zero(f32);
+      for (std::int64_t b = 0; b < q.blocks; ++b) {
+        const std::byte* block = panels + (p * q.blocks + b) * block_bytes;
+        const std::int8_t* codes = q.codes + (r * q.blocks + b) * 32;
+        HWY_ALIGN std::int32_t sums[16];
+        std::fill_n(sums, 16, q.sums[r * q.blocks + b]);
+        for (std::int64_t group = 0; group < 8; ++group)
+          for (std::int64_t key = 0; key < 16; ++key)
+            for (std::int64_t i = 0; i < 4; ++i)
+              sums[key] += codes[group * 4 + i] * std::to_integer<std::int32_t>(block[(group * 16 + key) * 4 + i]);
+        const VF q_scale = constant(q.scales[r * q.blocks + b]);
+        for (std::int64_t i = 0; i < panel_vectors; ++i) {
+          const VF scale = hn::Mul(load_as_f32<hwy::float16_t>(block + codes_bytes, i * lanes), q_scale);
+          total[i] = hn::MulAdd(hn::ConvertTo(f32, hn::Load(i32, sums + i * lanes)), scale, total[i]);
+        }
+      }
+      for (std::int64_t i = 0; i < panel_vectors; ++i)
+        hn::StoreU(total[i], f32, out + r * chunk_keys + p * 16 + i * lanes);
+    }
+}
+
+void quantize_row(const float* q, std::int64_t dim, std::int8_t* codes, float* scales, std::int32_t* sums) {
+  for (std::int64_t d = 0, b = 0; d < dim; d += 32, ++b) {
+    HWY_ALIGN float values[32] = {};
+    std::copy_n(q + d, std::min<std::int64_t>(32, dim - d), values);
+    float most = 0, poison = 0;
+    for (const float x : values) {
+      most = std::max(most, std::abs(x));
+      poison += x * 0.f;  // NaN when any value is not finite
+    }
+    const float inverse = most > 0 ? 127.f / most : 0.f;
+    std::int32_t sum = 0;
+    for (std::int64_t i = 0; i < 32; i += lanes) {
+      HWY_ALIGN std::int32_t whole[lanes];
+      hn::Store(hn::NearestInt(hn::Mul(hn::Load(f32, values + i), constant(inverse))), i32, whole);
+      for (std::int64_t lane = 0; lane < lanes; ++lane) {
+        const std::int32_t code = std::clamp<std::int32_t>(whole[lane], -127, 127);
+        codes[d + i + lane] = static_cast<std::int8_t>(code);
+        sum += code;
+      }
+    }
+    scales[b] = most / 127.f + poison;
+    sums[b] = -128 * sum;
+  }
+}
+
+// --- softmax ----------------------------------------------------------------------------------------------------
+
+// e^x for x up to 0, exactly 0 below the smallest subnormal.
+HWY_INLINE VF weight_of(VF x) {
+  const VF y = exp(x);
+  return hn::IfThenZeroElse(hn::Lt(x, constant(-104.f)), y);
+}
+
+PartialSoftmax weigh(float* z, const WeighOptions& o) {
+  constexpr float hidden = -std::numeric_limits<float>::infinity();
+  const auto visible = [&](std::int64_t key) { return key >= o.visible_first && key < o.visible_last; };
+  if (o.bias != nullptr || o.mask != nullptr || o.softcap != 0) {
+    for (std::int64_t key = o.first; key < o.last; key += lanes) {
+      VF x = hn::Mul(hn::LoadU(f32, z + key), constant(o.scale));
+      if (o.softcap != 0) x = hn::Mul(constant(o.softcap), tanh(hn::Div(x, constant(o.softcap))));
+      hn::StoreU(x, f32, z + key);
+    }
+    for (std::int64_t key = std::max(o.first, o.visible_first); key < std::min(o.last, o.visible_last); ++key) {
+      if (o.bias != nullptr) z[key] += o.bias[key * o.bias_stride];
+      if (o.mask != nullptr && o.mask[key * o.mask_stride] == 0) z[key] = hidden;
+    }
+  } else {
+    for (std::int64_t key = o.first; key < o.last; key += lanes)
+      hn::StoreU(hn::Mul(hn::LoadU(f32, z + key), constant(o.scale)), f32, z + key);
+  }
+  // Whole vectors inside, single keys at the ends.
+  for (std::int64_t key = o.first; key < std::min(o.visible_first, o.last); ++key) z[key] = hidden;
+  for (std::int64_t key = std::max(o.visible_last, o.first); key < o.last; ++key) z[key] = hidden;
+  VF top = constant(hidden);
+  for (std::int64_t key = o.first; key < o.last; key += lanes) top = hn::Max(top, hn::LoadU(f32, z + key));
+  float highest = hn::GetLane(hn::MaxOfLanes(f32, top));
+  if (!(highest > hidden)) {
+    // Nothing is seen, or what is seen is not a number.
+    bool is_nan = false;
+    for (std::int64_t key = o.first; key < o.last; ++key) is_nan = is_nan || (visible(key) && std::isnan(z[key]));
+    if (!is_nan) {
+      std::fill(z + o.first, z + o.last, 0.f);
+      return {hidden, 0};
+    }
+    highest = std::numeric_limits<float>::quiet_NaN();
+  }
+  VF sums[panel_vectors];
+  for (VF& sum : sums) sum = hn::Zero(f32);
+  for (std::int64_t key = o.first; key < o.last; key += 16)
+#pragma GCC unroll 4
+    for (std::int64_t i = 0; i < panel_vectors; ++i) {
+      const VF weight = weight_of(hn::Sub(hn::LoadU(f32, z + key + i * lanes), constant(highest)));
+      hn::StoreU(weight, f32, z + key + i * lanes);
+      sums[i] = hn::Add(sums[i], weight);
+    }
+  for (std::int64_t i = 1; i < panel_vectors; ++i) sums[0] = hn::Add(sums[0], sums[i]);
+  return {highest, hn::GetLane(hn::SumOfLanes(f32, sums[0]))};
+}
+
+// --- values -----------------------------------------------------------------------------------------------------
+
+// R rows times C vectors of columns; each result is one sum over the keys in ascending order.
+template <class Element, int R, int C>
+HWY_INLINE void sum_tile(const float* weights, const std::byte* values, std::int64_t row_bytes, const float* scales,
+                         std::int64_t scale_stride, std::int64_t first, std::int64_t last, std::int64_t column,
+                         float* out, std::int64_t out_stride) {
+  VF sums[R][C];
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r)
+#pragma GCC unroll 16
+    for (int c = 0; c < C; ++c) sums[r][c] = hn::Zero(f32);
+  for (std::int64_t key = first; key < last; ++key) {
+    const std::byte* row = values + key * row_bytes;
+    VF v[C];
+#pragma GCC unroll 16
+    for (int c = 0; c < C; ++c) {
+      v[c] = load_as_f32<Element>(row, column + c * lanes);
+      if constexpr (sizeof(Element) == 1)
+        v[c] = hn::Mul(v[c], constant(scales[key * scale_stride + (column + c * lanes) / 32]));
+    }
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r) {
+      const VF w = constant(weights[r * chunk_keys + key]);
+#pragma GCC unroll 16
+      for (int c = 0; c < C; ++c) sums[r][c] = hn::MulAdd(w, v[c], sums[r][c]);
+    }
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r)
+#pragma GCC unroll 16
+    for (int c = 0; c < C; ++c) hn::StoreU(sums[r][c], f32, out + r * out_stride + column + c * lanes);
+}
+
+template <class Element, int R>
+void sum_rows(const float* weights, const std::byte* values, std::int64_t row_bytes, const float* scales,
+              std::int64_t first, std::int64_t last, std::int64_t columns, float* out) {
+  constexpr int wide = R == 1 ? 8 : accumulators / R >= 8 ? 8 : accumulators / R >= 4 ? 4 : 2;
+  std::int64_t c = 0;
+  for (; c + wide * lanes <= columns; c += wide * lanes)
+    sum_tile<Element, R, wide>(weights, values, row_bytes, scales, columns / 32, first, last, c, out, columns);
+  for (; c < columns; c += lanes)
+    sum_tile<Element, R, 1>(weights, values, row_bytes, scales, columns / 32, first, last, c, out, columns);
+}
+
+template <class Element>
+void weighted_sum(const float* weights, std::int64_t rows, const std::byte* values, std::int64_t row_bytes,
+                  const float* scales, std::int64_t first, std::int64_t last, std::int64_t columns, float* out) {
+  for (std::int64_t r = 0; r < rows; r += most_rows) {
+    const float* some = weights + r * chunk_keys;
+    float* to = out + r * columns;
+    switch (std::min<std::int64_t>(most_rows, rows - r)) {
+      case 1: sum_rows<Element, 1>(some, values, row_bytes, scales, first, last, columns, to); break;
+      case 2: sum_rows<Element, 2>(some, values, row_bytes, scales, first, last, columns, to); break;
+      case 3: sum_rows<Element, 3>(some, values, row_bytes, scales, first, last, columns, to); break;
+#if HWY_TARGET <= HWY_AVX2
+      case 4: sum_rows<Element, 4>(some, values, row_bytes, scales, first, last, columns, to); break;
+      case 5: sum_rows<Element, 5>(some, values, row_bytes, scales, first, last, columns, to); break;
+      default: sum_rows<Element, 6>(some, values, row_bytes, scales, first, last, columns, to);
+#else
+      default: break;
+#endif
+    }
+  }
+}
+
+void join(float* total, float left, const float* part, float right, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; i += lanes)
+    hn::StoreU(
+        hn::MulAdd(hn::LoadU(f32, part + i), constant(right), hn::Mul(hn::LoadU(f32, total + i), constant(left))), f32,
+        total + i);
+}
+
+void divide(const float* total, float divisor, float* out, std::int64_t count) {
+  std::int64_t i = 0;
+  for (; i + lanes <= count; i += lanes)
+    hn::StoreU(hn::Div(hn::LoadU(f32, total + i), constant(divisor)), f32, out + i);
+  for (; i < count; ++i) out[i] = total[i] / divisor;
+}
+
+void widen_scales(const std::uint16_t* halves, float* out, std::int64_t count) {
+  std::int64_t i = 0;
+  for (; i + lanes <= count; i += lanes)
+    hn::StoreU(load_as_f32<hwy::float16_t>(reinterpret_cast<const std::byte*>(halves), i), f32, out + i);
+  for (; i < count; ++i) out[i] = f16_to_f32(halves[i]);
+}
+
+}  // namespace
+
+extern const AttentionKernels attention_table;
+const AttentionKernels attention_table = {
+    .scores_f32 = scores<float>,
+    .scores_f16 = scores<hwy::float16_t>,
+    .scores_bf16 = scores<hwy::bfloat16_t>,
+    .scores_q8_0 = int8_scores,
+    .sum_f32 = weighted_sum<float>,
+    .sum_f16 = weighted_sum<hwy::float16_t>,
+    .sum_bf16 = weighted_sum<hwy::bfloat16_t>,
+    .sum_q8_0 = weighted_sum<std::int8_t>,
+    .quantize_row = quantize_row,
+    .weigh = weigh,
+    .join = join,
+    .divide = divide,
+    .widen_scales = widen_scales,
+};
+
+}  // namespace weft::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace weft::cpu {
+namespace {
+
+[[maybe_unused]] AttentionKernels with_int8_scores(AttentionKernels kernels, Int8ScoresFunction* scores) {
+  kernels.scores_q8_0 = scores;
+  return kernels;
+}
+
+}  // namespace
+
+const AttentionKernels& attention_kernels(CpuLevel level) {
+#if defined(__x86_64__)
+  static const AttentionKernels avx2 = with_int8_scores(N_AVX2::attention_table, int8_scores_avx2);
+  static const AttentionKernels avx_vnni = with_int8_scores(N_AVX2::attention_table, int8_scores_avx_vnni);
+  static const AttentionKernels avx512 = with_int8_scores(N_AVX3::attention_table, int8_scores_avx2);
+  static const AttentionKernels avx512_vnni = with_int8_scores(N_AVX3::attention_table, int8_scores_avx512_vnni);
+  switch (level) {
+    case CpuLevel::portable: break;
+    case CpuLevel::avx2: return avx2;
+    case CpuLevel::avx_vnni: return avx_vnni;
+    case CpuLevel::avx512: return avx512;
+    case CpuLevel::avx512_vnni:
+    case CpuLevel::amx: return avx512_vnni;
+  }
+#endif
+  return HWY_NAMESPACE::attention_table;
+}
+
+}  // namespace weft::cpu
+#endif

@@ -1,0 +1,215 @@
+#include "weft/backend/cpu/kv_cache.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "weft/backend/cpu/vector_kernels.h"
+#include "weft/base/fail.h"
+#include "weft/base/half.h"
+
+namespace weft::cpu {
+namespace {
+
+constexpr std::int64_t scale_bytes = 2;
+constexpr std::int64_t q8_block_bytes = scale_bytes + scale_block;  // as in a file: scale, codes
+constexpr std::int64_t key_codes_bytes = panel_keys * scale_block;  // one block of a panel
+constexpr std::int64_t key_block_bytes = key_codes_bytes + panel_keys * scale_bytes;
+constexpr std::uint8_t code_offset = 128;
+
+std::int64_t round_up(std::int64_t value, std::int64_t unit) { return (value + unit - 1) / unit * unit; }
+std::int64_t element_bytes(DType dtype) { return dtype == DType::f32 ? 4 : 2; }
+
+// The values as the dtype's bytes, in pieces of 32: one piece is converted and then scattered.
+void convert(const VectorKernels& kernels, DType dtype, const float* values, std::int64_t count, void* out) {
+  switch (dtype) {
+    case DType::f16: return kernels.f32_to_f16(values, static_cast<std::uint16_t*>(out), count);
+    case DType::bf16: return kernels.f32_to_bf16(values, static_cast<std::uint16_t*>(out), count);
+    default: std::memcpy(out, values, static_cast<std::size_t>(count) * sizeof(float));
+  }
+}
+
+// A block of q8_0, of which the last values may be missing.
+void quantize_block(const VectorKernels& kernels, const float* values, std::int64_t count, std::byte* block) {
+  if (count == scale_block) return kernels.f32_to_q8_0(values, block, 1);
+  float padded[scale_block] = {};
+  std::copy_n(values, count, padded);
+  kernels.f32_to_q8_0(padded, block, 1);
+}
+
+template <class T>
+void scatter_key(const VectorKernels& kernels, DType dtype, const float* key, std::int64_t dim, std::byte* panel,
+                 std::int64_t lane) {
+  T piece[64];
+  T* out = reinterpret_cast<T*>(panel) + lane;
+  for (std::int64_t d = 0; d < dim; d += 64) {
+    const std::int64_t count = std::min<std::int64_t>(64, dim - d);
+    convert(kernels, dtype, key + d, count, piece);
+    for (std::int64_t i = 0; i < count; ++i) out[(d + i) * panel_keys] = piece[i];
+  }
+}
+
+void scatter_q8_key(const VectorKernels& kernels, const float* key, std::int64_t dim, std::byte* panel,
+                    std::int64_t lane) {
+  std::byte block[q8_block_bytes];
+  for (std::int64_t d = 0; d < dim; d += scale_block, panel += key_block_bytes) {
+    quantize_block(kernels, key + d, std::min(scale_block, dim - d), block);
+    std::memcpy(panel + key_codes_bytes + lane * scale_bytes, block, scale_bytes);
+    for (std::int64_t group = 0; group < scale_block / 4; ++group) {
+      std::uint8_t codes[4];
+      std::memcpy(codes, block + scale_bytes + group * 4, 4);
+      for (std::uint8_t& code : codes) code = static_cast<std::uint8_t>(code ^ code_offset);
+      std::memcpy(panel + (group * panel_keys + lane) * 4, codes, 4);
+    }
+  }
+}
+
+void store_value_row(const KvLayout& layout, const VectorKernels& kernels, const float* value, std::byte* row) {
+  convert(kernels, layout.dtype, value, layout.v_head_dim, row);
+  const std::int64_t used = layout.v_head_dim * element_bytes(layout.dtype);
+  std::memset(row + used, 0, static_cast<std::size_t>(value_row_bytes(layout) - used));
+}
+
+void store_q8_value_row(const KvLayout& layout, const VectorKernels& kernels, const float* value, std::byte* codes,
+                        std::byte* scales) {
+  std::byte block[q8_block_bytes];
+  for (std::int64_t d = 0; d < layout.v_head_dim; d += scale_block, scales += scale_bytes) {
+    quantize_block(kernels, value + d, std::min(scale_block, layout.v_head_dim - d), block);
+    std::memcpy(scales, block, scale_bytes);
+    std::memcpy(codes + d, block + scale_bytes, scale_block);
+  }
+}
+
+float stored(const std::byte* at, DType dtype) {
+  if (dtype == DType::f32) {
+    float value;
+    std::memcpy(&value, at, sizeof(value));
+    return value;
+  }
+  std::uint16_t bits;
+  std::memcpy(&bits, at, sizeof(bits));
+  return dtype == DType::bf16 ? bf16_to_f32(bits) : f16_to_f32(bits);
+}
+
+}  // namespace
+
+bool is_kv_dtype(DType dtype) {
+  return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16 || dtype == DType::q8_0;
+}
+
+std::int64_t scale_blocks(std::int64_t width) { return (width + scale_block - 1) / scale_block; }
+
+std::int64_t value_columns(const KvLayout& layout) {
+  return round_up(layout.v_head_dim, layout.dtype == DType::q8_0 ? scale_block : panel_keys);
+}
+
+std::int64_t key_panel_bytes(const KvLayout& layout) {
+  if (layout.dtype == DType::q8_0) return scale_blocks(layout.head_dim) * key_block_bytes;
+  return layout.head_dim * panel_keys * element_bytes(layout.dtype);
+}
+
+std::int64_t key_head_bytes(const KvLayout& layout) {
+  return round_up(layout.capacity, panel_keys) / panel_keys * key_panel_bytes(layout);
+}
+
+std::int64_t value_row_bytes(const KvLayout& layout) {
+  return value_columns(layout) * (layout.dtype == DType::q8_0 ? 1 : element_bytes(layout.dtype));
+}
+
+std::int64_t value_scale_offset(const KvLayout& layout) { return layout.capacity * value_row_bytes(layout); }
+
+std::int64_t value_head_bytes(const KvLayout& layout) {
+  const std::int64_t scales =
+      layout.dtype == DType::q8_0 ? layout.capacity * scale_blocks(layout.v_head_dim) * scale_bytes : 0;
+  return round_up(value_scale_offset(layout) + scales, 64);
+}
+
+std::int64_t k_bytes(const KvLayout& layout) {
+  if (!is_kv_dtype(layout.dtype))
+    fail(ErrorKind::dtype_mismatch, "UnsupportedDType", "",
+         "keys cannot be stored as {}: expected f32, f16, bf16 "
+         "or q8_0",
+         to_string(layout.dtype));
+  return layout.kv_heads * key_head_bytes(layout);
+}
+
+std::int64_t v_bytes(const KvLayout& layout) {
+  if (!is_kv_dtype(layout.dtype))
+    fail(ErrorKind::dtype_mismatch, "UnsupportedDType", "",
+         "values cannot be stored as {}: expected f32, f16, bf16 "
+         "or q8_0",
+         to_string(layout.dtype));
+  return layout.kv_heads * value_head_bytes(layout);
+}
+
+void append_heads(const KvLayout& layout, std::byte* k, std::byte* v, std::int64_t past, std::int64_t rows,
+                  const HeadRows& k_rows, const HeadRows& v_rows, std::int64_t first_head, std::int64_t last_head,
+                  CpuLevel level) {
+  const VectorKernels& kernels = vector_kernels(level);
+  const std::int64_t panel_bytes = key_panel_bytes(layout), row_bytes = value_row_bytes(layout);
+  const std::int64_t row_scales = scale_blocks(layout.v_head_dim) * scale_bytes;
+  for (std::int64_t head = first_head; head < last_head; ++head) {
+    std::byte* head_k = k + head * key_head_bytes(layout);
+    std::byte* head_v = v + head * value_head_bytes(layout);
+    for (std::int64_t row = 0; row < rows; ++row) {
+      const std::int64_t at = past + row, lane = at % panel_keys;
+      const float *key = k_rows.at(row, head), *value = v_rows.at(row, head);
+      std::byte* panel = head_k + at / panel_keys * panel_bytes;
+      switch (layout.dtype) {
+        case DType::f32: scatter_key<float>(kernels, layout.dtype, key, layout.head_dim, panel, lane); break;
+        case DType::q8_0: scatter_q8_key(kernels, key, layout.head_dim, panel, lane); break;
+        default: scatter_key<std::uint16_t>(kernels, layout.dtype, key, layout.head_dim, panel, lane);
+      }
+      if (layout.dtype == DType::q8_0)
+        store_q8_value_row(layout, kernels, value, head_v + at * row_bytes,
+                           head_v + value_scale_offset(layout) + at * row_scales);
+      else
+        store_value_row(layout, kernels, value, head_v + at * row_bytes);
+    }
+  }
+}
+
+void append(const KvLayout& layout, std::byte* k, std::byte* v, std::int64_t past, std::int64_t rows,
+            const HeadRows& k_rows, const HeadRows& v_rows, CpuLevel level) {
+  append_heads(layout, k, v, past, rows, k_rows, v_rows, 0, layout.kv_heads, level);
+}
+
+void read_keys(const KvLayout& layout, const std::byte* k, std::int64_t first, std::int64_t rows,
+               const MutableHeadRows& out) {
+  for (std::int64_t head = 0; head < layout.kv_heads; ++head)
+    for (std::int64_t row = 0; row < rows; ++row) {
+      const std::int64_t at = first + row, lane = at % panel_keys;
+      const std::byte* panel = k + head * key_head_bytes(layout) + at / panel_keys * key_panel_bytes(layout);
+      float* key = out.at(row, head);
+      for (std::int64_t d = 0; d < layout.head_dim; ++d) {
+        if (layout.dtype != DType::q8_0) {
+          key[d] = stored(panel + (d * panel_keys + lane) * element_bytes(layout.dtype), layout.dtype);
+          continue;
+        }
+        const std::byte* block = panel + d / scale_block * key_block_bytes;
+        const auto code = std::to_integer<int>(block[(d % scale_block / 4 * panel_keys + lane) * 4 + d % 4]);
+        key[d] =
+            static_cast<float>(code - code_offset) * stored(block + key_codes_bytes + lane * scale_bytes, DType::f16);
+      }
+    }
+}
+
+void read_values(const KvLayout& layout, const std::byte* v, std::int64_t first, std::int64_t rows,
+                 const MutableHeadRows& out) {
+  const std::int64_t row_scales = scale_blocks(layout.v_head_dim) * scale_bytes;
+  for (std::int64_t head = 0; head < layout.kv_heads; ++head)
+    for (std::int64_t row = 0; row < rows; ++row) {
+      const std::byte* base = v + head * value_head_bytes(layout);
+      const std::byte* at = base + (first + row) * value_row_bytes(layout);
+      const std::byte* scales = base + value_scale_offset(layout) + (first + row) * row_scales;
+      float* value = out.at(row, head);
+      for (std::int64_t d = 0; d < layout.v_head_dim; ++d) {
+        if (layout.dtype == DType::q8_0)
+          value[d] = static_cast<float>(std::to_integer<std::int8_t>(at[d])) *
+                     stored(scales + d / scale_block * scale_bytes, DType::f16);
+        else
+          value[d] = stored(at + d * element_bytes(layout.dtype), layout.dtype);
+      }
+    }
+}
+
+}  // namespace weft::cpu
