@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "weft/backend/cpu/cpu_backend.h"
 #include "weft/backend/reference/reference_backend.h"
 #include "weft/base/fail.h"
 
@@ -11,6 +12,7 @@ BackendRegistry& BackendRegistry::global() {
   static BackendRegistry registry = [] {
     BackendRegistry created;
     created.add(std::string(fallback_backend), [] { return std::make_unique<ReferenceBackend>(); });
+    created.add("cpu", [] { return std::make_unique<cpu::CpuBackend>(selected_cpu_level()); });
     return created;
   }();
   return registry;

@@ -49,7 +49,7 @@ using BackendFactory = std::function<std::unique_ptr<Backend>()>;
 
 class WEFT_API BackendRegistry {
  public:
-  static BackendRegistry& global();  // holds `reference`
+  static BackendRegistry& global();  // holds `reference` and `cpu`
 
   void add(std::string name, BackendFactory factory);
   bool has(std::string_view name) const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <numeric>
 #include <random>
 #include <utility>
 
@@ -45,12 +46,6 @@ void expect_language_model(const Graph& graph, const std::string& where) {
          found.empty() ? "nothing" : found);
 }
 
-std::vector<std::int32_t> iota(std::int64_t count) {
-  std::vector<std::int32_t> rows(static_cast<std::size_t>(count));
-  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<std::int32_t>(i);
-  return rows;
-}
-
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
@@ -76,7 +71,18 @@ LanguageModel::LanguageModel(std::shared_ptr<const Checkpoint> checkpoint, std::
       executor_(std::move(executor)),
       pool_(std::move(pool)),
       context_(context),
-      chunk_(chunk) {}
+      chunk_(chunk),
+      row_indices_(static_cast<std::size_t>(chunk)) {
+  std::iota(row_indices_.begin(), row_indices_.end(), 0);
+  std::size_t at = 0;
+  for (const std::int32_t index : executor_.graph().inputs()) {
+    const Node& node = executor_.graph().node(index);
+    if (node.text("source") != "caller") continue;
+    (node.text("name") == rows_input ? rows_index_ : ids_index_) = at++;
+  }
+  const auto& outputs = executor_.graph().outputs();
+  while (outputs[logits_index_].name != logits_output) ++logits_index_;
+}
 
 LanguageModel LanguageModel::open(const std::filesystem::path& path, const LanguageModelOptions& options) {
   return create(Checkpoint::open(path), options);
@@ -89,22 +95,21 @@ LanguageModel LanguageModel::create(std::shared_ptr<const Checkpoint> checkpoint
     fail(ErrorKind::invalid_argument, "InvalidArgument", "context", "{} tokens are no context", options.context);
   Graph graph = checkpoint->graph();
   expect_language_model(graph, checkpoint->path().string());
+  const std::int64_t chunk = std::clamp<std::int64_t>(options.chunk, 1, std::max<std::int64_t>(context, 1));
+  const Dim id_rows = graph.node(*graph.find_input(ids_input)).outputs[0].type.shape[0];
   auto pool = std::make_shared<ThreadPool>(options.threads);
   GraphExecutor executor = GraphExecutor::prepare(select_rows(graph, logits_output, rows_input), *checkpoint,
                                                   {.pool = pool,
                                                    .backend = options.backend,
                                                    .max_rows = context,
+                                                   .bounds = {{id_rows.text(), chunk}, {rows_input, chunk}},
+                                                   .kv_dtype = options.kv_type,
                                                    .profile = options.profile,
                                                    .canceled = options.canceled});
   Vocabulary vocabulary = checkpoint->vocabulary();
   checkpoint->finish_verification();
   auto tokenizer = vocabulary.type == TokenizerType::none ? nullptr : Tokenizer::create(std::move(vocabulary));
-  return {std::move(checkpoint),
-          std::move(tokenizer),
-          std::move(executor),
-          std::move(pool),
-          context,
-          std::max<std::int64_t>(options.chunk, 1)};
+  return {std::move(checkpoint), std::move(tokenizer), std::move(executor), std::move(pool), context, chunk};
 }
 
 LanguageModel LanguageModel::another() const {
@@ -141,7 +146,7 @@ void LanguageModel::check_ids(std::span<const std::int32_t> ids) const {
 }
 
 void LanguageModel::feed(std::span<const std::int32_t> ids, Rows rows,
-                         const std::function<void(const Tensor&)>& visit) {
+                         const std::function<void(std::span<const float>)>& visit) {
   const auto count = static_cast<std::int64_t>(ids.size());
   const std::int64_t vocab = std::max<std::int64_t>(checkpoint_->config().vocab_size, 1);
   // Logits of all rows are large; their chunks stay under 64 MB.
@@ -149,38 +154,40 @@ void LanguageModel::feed(std::span<const std::int32_t> ids, Rows rows,
       rows == Rows::all ? std::clamp<std::int64_t>((std::int64_t{16} << 20) / vocab, 1, chunk_) : chunk_;
   for (std::int64_t at = 0; at < count; at += chunk) {
     const std::int64_t size = std::min(chunk, count - at);
-    std::vector<std::int32_t> wanted;
-    if (rows == Rows::all)
-      wanted = iota(size);
-    else if (at + size == count)
-      wanted = {static_cast<std::int32_t>(size - 1)};
-    const auto part = ids.subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(size));
-    const NamedTensors results =
-        executor_.run({{ids_input, Tensor::from(part, {size})},
-                       {rows_input, Tensor::from(std::span<const std::int32_t>(wanted),
-                                                 {static_cast<std::int64_t>(wanted.size())})}});
-    visit(results.at(logits_output));
+    const std::int32_t* wanted = row_indices_.data();
+    std::int64_t wanted_count = size;
+    if (rows == Rows::last) {
+      wanted += size - 1;
+      wanted_count = at + size == count ? 1 : 0;
+    }
+    TensorView inputs[2];
+    inputs[ids_index_] = {reinterpret_cast<const std::byte*>(ids.data() + at), DType::i32, {&size, 1}};
+    inputs[rows_index_] = {reinterpret_cast<const std::byte*>(wanted), DType::i32, {&wanted_count, 1}};
+    const TensorView logits = executor_.run_views(inputs)[logits_index_];
+    visit({reinterpret_cast<const float*>(logits.data), static_cast<std::size_t>(wanted_count * vocab)});
   }
 }
 
 Tensor LanguageModel::logits(std::span<const std::int32_t> ids) {
   check_ids(ids);
   Tensor all = Tensor::allocate(DType::f32, {static_cast<std::int64_t>(ids.size()), checkpoint_->config().vocab_size});
-  std::size_t at = 0;
-  feed(ids, Rows::all, [&](const Tensor& part) {
-    std::copy(part.bytes().begin(), part.bytes().end(), all.mutable_bytes().begin() + static_cast<std::ptrdiff_t>(at));
-    at += part.byte_size();
-  });
+  float* out = all.mutable_values<float>().data();
+  feed(ids, Rows::all, [&](std::span<const float> part) { out = std::copy(part.begin(), part.end(), out); });
   return all;
 }
 
-Tensor LanguageModel::last_logits(std::span<const std::int32_t> ids) {
+std::span<const float> LanguageModel::feed_last(std::span<const std::int32_t> ids) {
   if (ids.empty())
     fail(ErrorKind::invalid_argument, "EmptyPrompt", checkpoint_->path().string(), "there is no token to continue");
   check_ids(ids);
-  Tensor last;
-  feed(ids, Rows::last, [&](const Tensor& part) { last = part; });
-  return last.reshaped({last.numel()});
+  std::span<const float> last;
+  feed(ids, Rows::last, [&](std::span<const float> part) { last = part; });
+  return last;
+}
+
+Tensor LanguageModel::last_logits(std::span<const std::int32_t> ids) {
+  const std::span<const float> last = feed_last(ids);
+  return Tensor::from(last, {static_cast<std::int64_t>(last.size())});
 }
 
 Generation LanguageModel::generate(std::string_view prompt, const GenerateOptions& options, const TextSink& sink) {
@@ -212,9 +219,9 @@ Generation LanguageModel::generate_ids(std::span<const std::int32_t> prompt, con
     if (sink && !sink(text)) wanted = false;
   };
 
-  Tensor logits;
+  std::span<const float> logits;
   try {
-    logits = last_logits(prompt);
+    logits = feed_last(prompt);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::canceled) throw;
     result.stop = StopReason::canceled;
@@ -228,7 +235,7 @@ Generation LanguageModel::generate_ids(std::span<const std::int32_t> prompt, con
       result.stop = StopReason::length;
       break;
     }
-    const auto id = static_cast<std::int32_t>(ops::sample_row(logits.values<float>(), chain, random.uniform()));
+    const auto id = static_cast<std::int32_t>(ops::sample_row(logits, chain, random.uniform()));
     if (result.ids.empty()) result.first_token_seconds = seconds_since(start);
     const bool ends = tokenizer_ != nullptr && tokenizer_->is_eos(id);
     if (ends && !options.ignore_eos) {
@@ -251,7 +258,7 @@ Generation LanguageModel::generate_ids(std::span<const std::int32_t> prompt, con
       break;
     }
     try {
-      logits = last_logits({&id, 1});
+      logits = feed_last({&id, 1});
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::canceled) throw;
       result.stop = StopReason::canceled;

@@ -28,9 +28,10 @@ class Checkpoint;
 class ThreadPool;
 
 struct LanguageModelOptions {
-  std::int64_t context = 0;  // most tokens of prompt and continuation; 0: the smaller of the model's and 4096
-  int threads = 0;           // 0: one per available CPU
-  std::string backend = {};  // forced backend
+  std::int64_t context = 0;    // most tokens of prompt and continuation; 0: the smaller of the model's and 4096
+  int threads = 0;             // 0: one per available CPU
+  std::string backend = {};    // forced backend
+  DType kv_type = DType::f16;  // of the KV cache: f32, f16, bf16 or q8_0; the backend `reference` has f32 alone
   bool profile = false;
   std::int64_t chunk = 512;  // prompt rows per run
   std::function<bool()> canceled = {};
@@ -89,15 +90,19 @@ class WEFT_API LanguageModel {
   LanguageModel(std::shared_ptr<const Checkpoint> checkpoint, std::shared_ptr<const Tokenizer> tokenizer,
                 GraphExecutor executor, std::shared_ptr<ThreadPool> pool, std::int64_t context, std::int64_t chunk);
   void check_ids(std::span<const std::int32_t> ids) const;
-  // Runs the ids in chunks; row selection as `rows` says. Calls visit with each chunk's logits.
+  // Runs the ids in chunks; row selection as `rows` says. Calls visit with each chunk's logits, a whole number of rows.
   enum class Rows { all, last };
-  void feed(std::span<const std::int32_t> ids, Rows rows, const std::function<void(const Tensor&)>& visit);
+  void feed(std::span<const std::int32_t> ids, Rows rows, const std::function<void(std::span<const float>)>& visit);
+  // The logits of the last token, valid until the next run.
+  std::span<const float> feed_last(std::span<const std::int32_t> ids);
 
   std::shared_ptr<const Checkpoint> checkpoint_;
   std::shared_ptr<const Tokenizer> tokenizer_;  // null: none in the file
   GraphExecutor executor_;
   std::shared_ptr<ThreadPool> pool_;
   std::int64_t context_ = 0, chunk_ = 512;
+  std::vector<std::int32_t> row_indices_;                          // 0, 1, ... up to the rows of a chunk
+  std::size_t ids_index_ = 0, rows_index_ = 1, logits_index_ = 0;  // among the graph's inputs and outputs
 };
 
 }  // namespace weft

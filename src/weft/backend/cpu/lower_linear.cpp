@@ -165,7 +165,7 @@ class LinearStep final : public lir::Step {
  private:
   static std::int64_t units_of(const Projection& projection) { return (projection.rows + unit_rows - 1) / unit_rows; }
 
-  std::size_t kernel_scratch(std::int64_t rows) const { return linear_.scratch_bytes(plan_.columns, rows); }
+  std::size_t kernel_scratch(std::int64_t rows) const { return linear_.scratch_bytes(PackedMatrix(), rows); }
   // Where the second product of a gated one goes: a unit for many rows, a thread's whole share for few.
   std::size_t gate_bytes(std::int64_t rows) const {
     const std::int64_t columns = rows > 8 ? unit_rows : units_ * unit_rows;
