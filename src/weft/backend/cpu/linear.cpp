@@ -1,7 +1,5 @@
 #include "weft/backend/cpu/linear.h"
 
-#include <bit>
-
 #include "weft/backend/cpu/linear_levels.h"
 #include "weft/base/fail.h"
 
@@ -42,17 +40,11 @@ MutableQuantizedRows quantized_rows(std::span<std::byte> buffer, std::int64_t ro
   return out;
 }
 
-QuantizeScale quantize_scale(std::uint32_t magnitude) {
-  const float most = std::bit_cast<float>(magnitude);
-  // Not finite: the scale says so, and codes of zero make every product of the block NaN.
-  if (magnitude >= 0x7F800000u) return {most, 0};
-  // Below 2^-100 the inverse nears overflow, and nothing such values add to is that small.
-  if (most < 0x1p-100f) return {0, 0};
-  return {most / 127.f, 127.f / most};
-}
-
 const LinearKernels& linear_kernels(CpuLevel level) {
   switch (level) {
+#if defined(__x86_64__)
+    case CpuLevel::avx512_vnni: return avx512_vnni_linear;
+#endif
     default: return portable_linear;
   }
 }

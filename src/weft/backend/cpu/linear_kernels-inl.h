@@ -1,6 +1,9 @@
 // The linear kernels over an operations object L (a level's vectors of 16 lanes); see linear.h for the arithmetic and
-// linear_portable.cpp for what L has. Included by one .cpp per level, inside that level's target, after
-// packed_codes-inl.h. Includes nothing; linear.h, packed_layout.h, <algorithm> and <cstring> come before it.
+// linear_portable.cpp for what L has. Included by one .cpp per level, inside that level's target, so it includes no
+// header of a library itself: linear.h, packed_layout.h, <algorithm>, <cstring> and <utility> come before it.
+#pragma once
+
+#include "weft/backend/cpu/packed_codes-inl.h"
 
 namespace weft::cpu {
 namespace {

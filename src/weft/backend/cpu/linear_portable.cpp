@@ -8,12 +8,11 @@
 #include "weft/backend/cpu/linear_levels.h"
 #include "weft/backend/cpu/packed_layout.h"
 #include "weft/base/half.h"
+
 // Vectors are passed within this file only, so that no ABI matters.
 #pragma GCC diagnostic ignored "-Wpsabi"
 
-// Last, in this order.
 #include "weft/backend/cpu/linear_kernels-inl.h"
-#include "weft/backend/cpu/packed_codes-inl.h"
 
 namespace weft::cpu {
 namespace {

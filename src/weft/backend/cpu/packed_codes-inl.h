@@ -1,6 +1,7 @@
 // How to read each packed integer type: its constants, unpacking to bytes, its scales. Included by one .cpp per
 // level of the CPU, inside that level's target, with an operations object L that says what a vector is: 16 rows, or
-// one row of a panel. Includes nothing; <cstdint> and <utility> come before it.
+// one row of a panel. Includes nothing; <cstdint>, <utility> and dtype.h come before it.
+#pragma once
 
 namespace weft::cpu {
 namespace {
