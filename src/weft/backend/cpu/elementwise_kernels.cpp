@@ -147,7 +147,32 @@ void gated(UnaryKind kind, const float* gate, const float* up, float* out, std::
 }
 
 void scaled_add(const float* x, float scale, const float* y, float* out, std::int64_t count) {
-  map_runs({x, false}, {y, false}, out, count, [scale](VF a, VF b) { return hn::Add(hn::Mul(a, constant(scale)), b); });
+  map_runs({x, false}, {y, false}, out, count, [scale](VF a, VF b) { return hn::MulAdd(a, constant(scale), b); });
+}
+
+void fma(const float* a, const float* b, const float* c, float* out, std::int64_t count) {
+  std::int64_t i = 0;
+#if HWY_NATIVE_FMA
+  for (; i + lanes <= count; i += lanes)
+    hn::StoreU(hn::MulAdd(hn::LoadU(f32, a + i), hn::LoadU(f32, b + i), hn::LoadU(f32, c + i)), f32, out + i);
+#endif
+  for (; i < count; ++i) out[i] = std::fma(a[i], b[i], c[i]);
+}
+
+void clamp(const float* x, float low, float high, float* out, std::int64_t count) {
+  map_vectors(x, out, count, [=](VF v) {
+    const VF above = hn::IfThenElse(hn::Lt(v, constant(low)), constant(low), v);
+    return hn::IfThenElse(hn::Gt(above, constant(high)), constant(high), above);
+  });
+}
+
+void where(const float* condition, const float* a, const float* b, float* out, std::int64_t count) {
+  std::int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    const auto is_zero = hn::Eq(hn::LoadU(f32, condition + i), hn::Zero(f32));
+    hn::StoreU(hn::IfThenElse(is_zero, hn::LoadU(f32, b + i), hn::LoadU(f32, a + i)), f32, out + i);
+  }
+  for (; i < count; ++i) out[i] = condition[i] != 0 ? a[i] : b[i];
 }
 
 }  // namespace
@@ -157,6 +182,9 @@ void set_elementwise_kernels(VectorKernels& kernels) {
   kernels.binary = binary;
   kernels.gated = gated;
   kernels.scaled_add = scaled_add;
+  kernels.fma = fma;
+  kernels.clamp = clamp;
+  kernels.where = where;
 }
 
 }  // namespace weft::cpu::HWY_NAMESPACE

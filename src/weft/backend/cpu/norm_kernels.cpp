@@ -38,21 +38,21 @@ HWY_INLINE float sum_of(std::int64_t width, Term term, TailTerm term_of_tail) {
   return hn::GetLane(hn::SumOfLanes(f32, sums[0])) + tail;
 }
 
-// out = (x - mean) * scale * gain + bias
-template <bool has_mean>
-HWY_INLINE void apply_norm(const float* x, std::int64_t width, float mean, float scale, const float* gain,
-                           const float* bias, float* out) {
+// out = (x - origin - shift) * scale * gain + bias
+template <bool centered>
+HWY_INLINE void apply_norm(const float* x, std::int64_t width, float origin, float shift, float scale,
+                           const float* gain, const float* bias, float* out) {
   std::int64_t i = 0;
   for (; i + lanes <= width; i += lanes) {
     VF y = hn::LoadU(f32, x + i);
-    if constexpr (has_mean) y = hn::Sub(y, constant(mean));
+    if constexpr (centered) y = hn::Sub(hn::Sub(y, constant(origin)), constant(shift));
     y = hn::Mul(y, constant(scale));
     if (gain != nullptr) y = hn::Mul(y, hn::LoadU(f32, gain + i));
     if (bias != nullptr) y = hn::Add(y, hn::LoadU(f32, bias + i));
     hn::StoreU(y, f32, out + i);
   }
   for (; i < width; ++i) {
-    float y = (has_mean ? x[i] - mean : x[i]) * scale;
+    float y = (centered ? x[i] - origin - shift : x[i]) * scale;
     if (gain != nullptr) y *= gain[i];
     if (bias != nullptr) y += bias[i];
     out[i] = y;
@@ -77,13 +77,13 @@ HWY_INLINE void rms_norm_row(const float* x, std::int64_t width, const float* ga
   } else {
     factor = 1 / std::sqrt(mean + eps);
   }
-  apply_norm<false>(x, width, 0, factor, gain, bias, out);
+  apply_norm<false>(x, width, 0, 0, factor, gain, bias, out);
 }
 
 HWY_INLINE void layer_norm_row(const float* x, std::int64_t width, const float* gain, const float* bias, float eps,
                                float* out) {
   const auto count = static_cast<float>(width);
-  // The first element as a preliminary mean, so that a large common part does not drown the differences.
+  // Differences to the first element, so that a large common part does not drown them.
   const float origin = x[0];
   const float shift = sum_of(
                           width,
@@ -92,24 +92,23 @@ HWY_INLINE void layer_norm_row(const float* x, std::int64_t width, const float* 
                           },
                           [x, origin](std::int64_t i) { return x[i] - origin; }) /
                       count;
-  const float mean = origin + shift;
   const float squares = sum_of(
       width,
-      [x, mean](std::int64_t i, VF sum) {
-        const VF v = hn::Sub(hn::LoadU(f32, x + i), constant(mean));
+      [=](std::int64_t i, VF sum) {
+        const VF v = hn::Sub(hn::Sub(hn::LoadU(f32, x + i), constant(origin)), constant(shift));
         return hn::MulAdd(v, v, sum);
       },
-      [x, mean](std::int64_t i) { return (x[i] - mean) * (x[i] - mean); });
+      [=](std::int64_t i) { return (x[i] - origin - shift) * (x[i] - origin - shift); });
   float factor = 1 / std::sqrt(squares / count + eps);
   if (squares > 1e37f || squares < 1e-30f) {
     double wide = 0;
     for (std::int64_t i = 0; i < width; ++i) {
-      const double difference = static_cast<double>(x[i]) - static_cast<double>(mean);
+      const auto difference = static_cast<double>(x[i] - origin - shift);
       wide += difference * difference;
     }
     factor = static_cast<float>(1 / std::sqrt(wide / static_cast<double>(width) + static_cast<double>(eps)));
   }
-  apply_norm<true>(x, width, mean, factor, gain, bias, out);
+  apply_norm<true>(x, width, origin, shift, factor, gain, bias, out);
 }
 
 using NormRow = void (*)(const float*, std::int64_t, const float*, const float*, float, float*);
@@ -182,7 +181,6 @@ void softmax(const float* x, std::int64_t x_stride, std::int64_t rows, std::int6
 
 // --- rope -------------------------------------------------------------------------------------------------------
 
-// Each product is rounded, then their sum: the same with vectors or without.
 HWY_INLINE void turn_halves(const float* x, const float* cos, const float* sin, std::int64_t pairs, std::int64_t half,
                             float* out) {
   std::int64_t j = 0;

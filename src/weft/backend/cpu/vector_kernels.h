@@ -112,6 +112,11 @@ struct VectorKernels {
   // x * scale + y
   void (*scaled_add)(const float* x, float scale, const float* y, float* out, std::int64_t count);
 
+  void (*fma)(const float* a, const float* b, const float* c, float* out, std::int64_t count);  // rounded once
+  void (*clamp)(const float* x, float low, float high, float* out, std::int64_t count);         // high where low > high
+  // a where the condition is not 0, else b.
+  void (*where)(const float* condition, const float* a, const float* b, float* out, std::int64_t count);
+
   // --- reductions of a row ---
   float (*sum)(const float* x, std::int64_t count);
   float (*max)(const float* x, std::int64_t count);  // NaN when any element is; -inf of nothing

@@ -32,6 +32,17 @@ constexpr std::ptrdiff_t lanes = hn::MaxLanes(F32());
 
 HWY_INLINE VF constant(float value) { return hn::Set(f32, value); }
 
+// x within bounds; NaN stays NaN.
+HWY_INLINE VF clamped(VF x, float low, float high) {
+#if HWY_TARGET == HWY_SCALAR
+  const VF above = hn::IfThenElse(hn::Lt(x, constant(low)), constant(low), x);
+  return hn::IfThenElse(hn::Gt(above, constant(high)), constant(high), above);
+#else
+  // Elsewhere Min and Max give their second operand when that is NaN.
+  return hn::Max(constant(low), hn::Min(constant(high), x));
+#endif
+}
+
 // c[0] + x (c[1] + x (c[2] + ...))
 template <std::size_t N>
 HWY_INLINE VF polynomial(VF x, const float (&c)[N]) {
@@ -62,16 +73,13 @@ HWY_INLINE VF scaled_by_power(VF x, VF n) {
 
 // e^(x + low)
 HWY_INLINE VF exp_sum(VF x, VF low) {
-  // Min and Max give their second operand when that is NaN.
-  const VF bounded = hn::Max(constant(-105.f), hn::Min(constant(90.f), x));
-  const Exponential e = exponential_parts(bounded, low);
+  const Exponential e = exponential_parts(clamped(x, -105, 90), low);
   return scaled_by_power(hn::Add(constant(1.f), e.p), e.n);
 }
 HWY_INLINE VF exp(VF x) { return exp_sum(x, hn::Zero(f32)); }
 
 HWY_INLINE VF expm1(VF x) {
-  const VF bounded = hn::Max(constant(-30.f), hn::Min(constant(90.f), x));
-  const Exponential e = exponential_parts(bounded, hn::Zero(f32));
+  const Exponential e = exponential_parts(clamped(x, -30, 90), hn::Zero(f32));
   // 2^n - 1 + 2^n p. From 2^24 on the 1 is lost, and 2^128 needs the two steps.
   const VF scale = power_of_two(hn::ConvertTo(i32, hn::Min(constant(126.f), e.n)));
   const VF small = hn::MulAdd(scale, e.p, hn::Sub(scale, constant(1.f)));
@@ -120,15 +128,25 @@ HWY_INLINE VF tanh(VF x) {
   return hn::CopySign(hn::Div(m, hn::Add(m, constant(2.f))), x);
 }
 
-// 1 / (1 + e^-(x + low))
-HWY_INLINE VF sigmoid_sum(VF x, VF low) {
-  const auto negative = hn::Lt(x, hn::Zero(f32));
+HWY_INLINE VF sigmoid(VF x) {
   // The exponential of a negative number cannot overflow.
-  const VF e = exp_sum(hn::Neg(hn::Abs(x)), hn::IfThenElse(negative, low, hn::Neg(low)));
-  return hn::Div(hn::IfThenElse(negative, e, constant(1.f)), hn::Add(constant(1.f), e));
+  const VF e = exp(hn::Neg(hn::Abs(x)));
+  return hn::Div(hn::IfThenElse(hn::Lt(x, hn::Zero(f32)), e, constant(1.f)), hn::Add(constant(1.f), e));
 }
-HWY_INLINE VF sigmoid(VF x) { return sigmoid_sum(x, hn::Zero(f32)); }
-HWY_INLINE VF silu(VF x) { return hn::Mul(x, sigmoid(x)); }
+// x / (1 + e^-(u + low)), for x and u of one sign
+HWY_INLINE VF times_sigmoid(VF x, VF u, VF low) {
+  const auto negative = hn::Lt(u, hn::Zero(f32));
+  const Exponential e =
+      exponential_parts(clamped(hn::Neg(hn::Abs(u)), -125, 0), hn::IfThenElse(negative, low, hn::Neg(low)));
+  const VI n = hn::ConvertTo(i32, e.n), first = hn::ShiftRight<1>(n);
+  const VF part = hn::Mul(hn::Add(constant(1.f), e.p), power_of_two(first));
+  const VF rest = power_of_two(hn::Sub(n, first));
+  // x comes in before the last scaling, which may round to a subnormal.
+  const VF top = hn::IfThenElse(negative, hn::Mul(hn::Mul(part, x), rest), x);
+  const VF y = hn::Div(top, hn::Add(constant(1.f), hn::Mul(part, rest)));
+  return hn::IfThenElse(hn::Lt(u, constant(-120.f)), hn::Mul(x, hn::Zero(f32)), y);
+}
+HWY_INLINE VF silu(VF x) { return times_sigmoid(x, x, hn::Zero(f32)); }
 
 HWY_INLINE VF softplus(VF x) {
   const VF y = hn::Add(hn::Max(x, hn::Zero(f32)), log1p_of_fraction(exp(hn::Neg(hn::Abs(x)))));
@@ -185,11 +203,11 @@ HWY_INLINE VF gelu_quick(VF x) {
   const VF low = hn::MulAdd(constant(-2.19345093e-8f), x, u.low);
   // Infinite arguments have no low part.
   const auto finite = hn::Lt(hn::Abs(x), constant(1e6f));
-  return hn::Mul(x, sigmoid_sum(u.high, hn::IfThenElseZero(finite, low)));
+  return times_sigmoid(x, u.high, hn::IfThenElseZero(finite, low));
 }
 // x s(2 sqrt(2 / pi) (x + 0.044715 x^3))
 HWY_INLINE VF gelu_approx(VF x) {
-  const VF bounded = hn::Max(constant(-30.f), hn::Min(constant(30.f), x));
+  const VF bounded = clamped(x, -30, 30);
   const Pair square = product(bounded, bounded);
   const Pair cubic = product(constant(0.044715f), square.high);
   VF cubic_low = hn::MulAdd(constant(0.044715f), square.low, cubic.low);
@@ -203,7 +221,7 @@ HWY_INLINE VF gelu_approx(VF x) {
   const VF scaled_low = hn::MulAdd(constant(-4.53406805e-8f), bounded, scaled.low);
   const Pair u = product(scaled.high, sum);
   const VF low = hn::MulAdd(scaled.high, sum_low, hn::MulAdd(scaled_low, sum, u.low));
-  return hn::Mul(x, sigmoid_sum(u.high, low));
+  return times_sigmoid(x, u.high, low);
 }
 
 }  // namespace weft::cpu::HWY_NAMESPACE
