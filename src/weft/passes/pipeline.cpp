@@ -14,7 +14,9 @@ namespace {
 Graph as_it_is(Graph graph, PassReport&) { return graph; }
 
 const Pass list[] = {
-    {.name = "verify", .doc = "checks every rule of the graph; each pass is followed by the same", .run = as_it_is},
+    {.name = "verify",
+     .doc = "checks every rule of the graph, as is done after each pass that changed it",
+     .run = as_it_is},
     {.name = "fold",
      .doc = "computes what only constants decide, by the reference kernels, up to 16 MiB a result",
      .run = passes::fold_constants},
@@ -84,9 +86,9 @@ bool contains(const std::vector<std::string>& names, const char* name) {
 std::span<const Pass> pipeline() { return list; }
 
 Graph run_pipeline(Graph graph, const PipelineOptions& options, PipelineReport* report) {
-  for (const std::string& name : options.without) require_known(name, "without");
-  for (const std::string& name : options.only) require_known(name, "only");
-  if (!options.after.empty() && options.after != "all") require_known(options.after, "after");
+  for (const std::string& name : options.without) require_known(name, "--without");
+  for (const std::string& name : options.only) require_known(name, "--only");
+  if (!options.after.empty() && options.after != "all") require_known(options.after, "--after");
   verify(graph);
   for (const Pass& pass : list) {
     PassReport at;

@@ -159,12 +159,14 @@ class Writer {
 }  // namespace
 
 Graph Patterns::finish(Graph& graph) {
-  report_.matches += found_.size();
-  if (found_.empty()) return std::move(graph);
-  return Writer(graph_, found_).write([&](const Replacement& refused) {
-    --report_.matches;
+  std::size_t made = found_.size();
+  if (made == 0) return std::move(graph);
+  Graph rewritten = Writer(graph_, found_).write([&](const Replacement& refused) {
+    --made;
     miss("TypeChanges", refused.root);
   });
+  report_.matches += made;
+  return made == 0 ? std::move(graph) : std::move(rewritten);
 }
 
 }  // namespace weft
