@@ -9,7 +9,7 @@ import unittest
 from gguf_bytes import small_llama
 from weft_program import ROOT, WEFT, ProgramTest
 
-COMMANDS = ["run", "import", "inspect", "graph", "logits", "tokenize", "ops"]
+COMMANDS = ["run", "import", "inspect", "graph", "logits", "tokenize", "ops", "passes"]
 
 class Help(ProgramTest):
     def test_every_command_explains_itself_with_an_example(self):
@@ -130,6 +130,27 @@ class Graph(WithModel):
         self.assertIn("[graph]", self.ok("graph", self.model, "--format", "toml").stdout.decode())
         self.assertTrue(json.loads(self.ok("graph", self.model, "--format", "json").stdout))
         self.assertTrue(self.ok("graph", self.model, "--format", "dot").stdout.decode().startswith("digraph"))
+
+    def test_graph_after_a_pass(self):
+        text = self.ok("graph", self.model, "--after", "all").stdout.decode()
+        self.assertIn("FusedSharedMatMul", text)
+        self.assertIn("FusedGatedMatMul", text)
+        before = self.ok("graph", self.model, "--after", "dce").stdout.decode()
+        self.assertNotIn("Fused", before)
+        without = self.ok("graph", self.model, "--without", "shared-matmul", "--without", "gated-matmul").stdout.decode()
+        self.assertNotIn("FusedSharedMatMul", without)
+        self.assertNotIn("FusedGatedMatMul", without)
+        self.assertIn("FusedMatMulBiasAct", without)
+        for option in ("--after", "--without"):
+            self.refused("graph", self.model, option, "fuse-everything", says=[option, "there are verify, fold,"])
+
+    def test_passes(self):
+        listed = self.ok("passes").stdout.decode()
+        names = [line.split()[0] for line in listed.splitlines()]
+        self.assertEqual(names[0], "verify")
+        self.assertIn("elementwise", names)
+        report = self.ok("passes", self.model).stdout.decode()
+        self.assertEqual([line.split()[0] for line in report.splitlines()[1:]], names)
 
     def test_an_import_stores_the_graph_that_the_source_runs(self):
         imported = self.dir / "model.model"

@@ -78,7 +78,12 @@ void describe_graph(CLI::App& command, GraphArguments& arguments) {
   command.add_option("--format", arguments.format, "text (canonical), toml or json (Graph IR), dot (Graphviz)")
       ->transform(CLI::CheckedTransformer(formats))
       ->default_str("text");
-  command.footer("Example:\n  weft graph model.gguf --format dot | dot -Tsvg > graph.svg");
+  command.add_option("--after", arguments.after, "as it is after this pass (`weft passes` lists them), or after all");
+  command.add_option("--without", arguments.without, "leave this pass out; may be repeated")->allow_extra_args(false);
+  command.footer(
+      "Examples:\n"
+      "  weft graph model.gguf --format dot | dot -Tsvg > graph.svg\n"
+      "  weft graph model.gguf --after all --without elementwise");
 }
 
 void describe_logits(CLI::App& command, LogitsArguments& arguments) {
@@ -104,6 +109,11 @@ void describe_ops(CLI::App& command, OpsArguments& arguments) {
   command.footer("Examples:\n  weft ops\n  weft ops RmsNorm");
 }
 
+void describe_passes(CLI::App& command, PassesArguments& arguments) {
+  command.add_option("MODEL", arguments.file, "a GGUF file or a .model, to see what each pass matched in its graph");
+  command.footer("Examples:\n  weft passes\n  weft passes model.gguf");
+}
+
 }  // namespace
 
 ParseResult parse_arguments(int argc, const char* const* argv) {
@@ -120,6 +130,7 @@ ParseResult parse_arguments(int argc, const char* const* argv) {
   LogitsArguments logits;
   TokenizeArguments tokenize;
   OpsArguments ops;
+  PassesArguments passes;
   describe_run(*app.add_subcommand("run", "Continue a text with a language model"), run);
   describe_import(*app.add_subcommand("import", "Write a model as a .model, with its graph"), import);
   describe_inspect(*app.add_subcommand("inspect", "Show what is in a file"), inspect);
@@ -127,6 +138,7 @@ ParseResult parse_arguments(int argc, const char* const* argv) {
   describe_logits(*app.add_subcommand("logits", "Write the logits of given tokens"), logits);
   describe_tokenize(*app.add_subcommand("tokenize", "Show how a model cuts a text into tokens"), tokenize);
   describe_ops(*app.add_subcommand("ops", "List the ops, or explain one"), ops);
+  describe_passes(*app.add_subcommand("passes", "List the passes, or what they do to a model's graph"), passes);
 
   try {
     app.parse(argc, argv);
@@ -146,6 +158,7 @@ ParseResult parse_arguments(int argc, const char* const* argv) {
     if (name == "inspect") return {inspect};
     if (name == "graph") return {graph};
     if (name == "logits") return {logits};
+    if (name == "passes") return {passes};
     return {ops};
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) {

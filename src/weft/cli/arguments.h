@@ -39,6 +39,12 @@ enum class GraphFormat { text, toml, json, dot };
 struct GraphArguments {
   std::string file;
   GraphFormat format = GraphFormat::text;
+  std::string after;                 // a pass, or "all"; empty with nothing in `without`: the graph as it is
+  std::vector<std::string> without;  // passes
+};
+
+struct PassesArguments {
+  std::string file;  // empty: list the passes
 };
 
 struct LogitsArguments {
@@ -59,7 +65,7 @@ struct OpsArguments {
 };
 
 using Arguments = std::variant<RunArguments, ImportArguments, InspectArguments, GraphArguments, LogitsArguments,
-                               TokenizeArguments, OpsArguments>;
+                               TokenizeArguments, OpsArguments, PassesArguments>;
 
 struct ParseResult {
   std::optional<Arguments> arguments;

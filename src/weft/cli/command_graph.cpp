@@ -1,8 +1,9 @@
-// weft graph: the graph that a model runs, in one of its forms.
+// weft graph: the graph that a model runs, in one of its forms, before the passes or after any of them.
 #include <fmt/format.h>
 
 #include <cstdio>
 #include <string>
+#include <utility>
 
 #include "weft/cli/program.h"
 #include "weft/formats/graph_ir/from_mir.h"
@@ -11,6 +12,7 @@
 #include "weft/ir/dot.h"
 #include "weft/ir/text.h"
 #include "weft/models/checkpoint.h"
+#include "weft/passes/pipeline.h"
 
 namespace weft::cli {
 namespace {
@@ -28,7 +30,14 @@ std::string graph_text(const Graph& graph, GraphFormat format) {
 }  // namespace
 
 int graph(const GraphArguments& arguments) {
-  const std::string text = graph_text(Checkpoint::open(arguments.file)->graph(), arguments.format);
+  Graph graph = Checkpoint::open(arguments.file)->graph();
+  if (!arguments.after.empty() || !arguments.without.empty()) {
+    PipelineOptions options;
+    options.after = arguments.after;
+    options.without = arguments.without;
+    graph = run_pipeline(std::move(graph), options);
+  }
+  const std::string text = graph_text(graph, arguments.format);
   fmt::print("{}{}", text, text.ends_with('\n') ? "" : "\n");
   return 0;
 }

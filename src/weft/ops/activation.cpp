@@ -1,4 +1,6 @@
 // Functions of one value, applied to each element. Floats compute in f64 and round once.
+#include "weft/ops/activation.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -51,7 +53,7 @@ struct Kind {
   void (*apply)(std::span<double>);
 };
 
-const Kind kinds[] = {
+constexpr Kind kinds[] = {
     {"gelu", apply<gelu>},
     {"gelu_approx", apply<gelu_approx>},
     {"gelu_quick", apply<gelu_quick>},
@@ -196,4 +198,20 @@ const OpRegistration activation{{
 }};
 
 }  // namespace
+
+bool is_activation_kind(std::string_view kind) {
+  return std::any_of(std::begin(kinds), std::end(kinds), [&](const Kind& k) { return kind == k.name; });
+}
+
+bool is_epilogue_kind(std::string_view kind) {
+  return is_activation_kind(kind) && !one_of(std::string(kind), {"is_nan", "is_inf", "not"});
+}
+
+std::vector<std::string> epilogue_kinds() {
+  std::vector<std::string> names{"none"};
+  for (const Kind& kind : kinds)
+    if (is_epilogue_kind(kind.name)) names.emplace_back(kind.name);
+  return names;
+}
+
 }  // namespace weft::ops

@@ -272,4 +272,45 @@ WEFT_API Var sample(Var logits, SampleOptions options = {}, Var u = {});
 // Appends rows to a state that the graph declares (Graph::add_state); all rows of both planes.
 WEFT_API std::pair<Var, Var> kv_append(const std::string& slot, Var k, Var v);
 
+// --- fused ops: passes make them, see weft/passes/pipeline.h -------------------------------------------------------
+// They take operands as they are: no promotion.
+
+struct FusedMatMulOptions {
+  Var bias = {}, residual = {};
+  std::string activation = "none";
+  bool transpose_b = false;
+};
+// act(x w + bias) + residual
+WEFT_API Var fused_matmul_bias_act(Var x, Var w, FusedMatMulOptions options = {});
+
+struct SharedMatMulOptions {
+  std::vector<Var> biases = {};  // none, or one per weight, undefined where there is none
+  bool transpose_b = false;
+};
+// x w for each w
+WEFT_API std::vector<Var> fused_shared_matmul(Var x, std::vector<Var> weights, SharedMatMulOptions options = {});
+
+struct GatedMatMulOptions {
+  Var bias_gate = {}, bias_up = {};
+  std::string activation = "silu";
+  bool transpose_b = false;
+};
+// act(x w_gate + bias_gate) * (x w_up + bias_up)
+WEFT_API Var fused_gated_matmul(Var x, Var w_gate, Var w_up, GatedMatMulOptions options = {});
+
+struct FusedSwiGluOptions {
+  bool gate_first = false;
+  std::optional<DType> cast_to = {};
+};
+WEFT_API Var fused_swiglu(Var x, FusedSwiGluOptions options = {});
+
+// The norm of x + residual, and the sum.
+WEFT_API std::pair<Var, Var> fused_residual_rms_norm(Var x, Var residual, Var gain = {}, Var bias = {},
+                                                     RmsNormOptions options = {});
+WEFT_API std::pair<Var, Var> fused_residual_layer_norm(Var x, Var residual, Var gain = {}, Var bias = {},
+                                                       LayerNormOptions options = {});
+
+// "t0 = silu(x0); t1 = mul(t0, x1)" over inputs x0, x1, ...; the last step is the result.
+WEFT_API Var elementwise_region(std::vector<Var> inputs, const std::string& chain);
+
 }  // namespace weft

@@ -1,4 +1,6 @@
 // Matrix products.
+#include "weft/ops/linalg.h"
+
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -12,6 +14,27 @@
 #include "weft/ops/panel_dot.h"
 
 namespace weft::ops {
+
+DType product_dtype(const InferContext& context, bool transpose_b, std::size_t right) {
+  const DType a = context.dtype(0), b = context.dtype(right);
+  const bool narrow_right = a == DType::f32 && (b == DType::f16 || b == DType::bf16);
+  if (is_packed(b) || narrow_right) {
+    if (!transpose_b || context.rank(right) != 2)
+      context.fail_dtype(
+          fmt::format("a right side of {} beside {} is a packed matrix [N, K]: it needs transpose_b = true and rank 2, "
+                      "or a Decode in front",
+                      to_string(b), to_string(a)));
+    if (a != DType::f32 && a != DType::f16 && a != DType::bf16)
+      context.fail_dtype(
+          fmt::format("the left side of a packed product is {}, expected f32, f16 or bf16", to_string(a)));
+    return a;
+  }
+  context.require_same_dtype(0, right);
+  if (!is_float(a) && !is_integer(a))
+    context.fail_dtype(fmt::format("matrices of {} have no product: expected floating or integer types", to_string(a)));
+  return a;
+}
+
 namespace {
 
 constexpr std::int64_t chunk_terms = 512;  // a multiple of every block size; a panel of it stays in the first cache
@@ -22,26 +45,6 @@ constexpr std::int64_t worthwhile_products = 1 << 16;  // fewer are not worth wa
 
 Shape leading(const Shape& shape, std::size_t trailing) {
   return Shape(std::vector<Dim>(shape.begin(), shape.end() - static_cast<std::ptrdiff_t>(trailing)));
-}
-
-DType product_dtype(const InferContext& context, bool transpose_b) {
-  const DType a = context.dtype(0), b = context.dtype(1);
-  const bool narrow_right = a == DType::f32 && (b == DType::f16 || b == DType::bf16);
-  if (is_packed(b) || narrow_right) {
-    if (!transpose_b || context.rank(1) != 2)
-      context.fail_dtype(
-          fmt::format("a right side of {} beside {} is a packed matrix [N, K]: it needs transpose_b = true and rank 2, "
-                      "or a Decode in front",
-                      to_string(b), to_string(a)));
-    if (a != DType::f32 && a != DType::f16 && a != DType::bf16)
-      context.fail_dtype(
-          fmt::format("the left side of a packed product is {}, expected f32, f16 or bf16", to_string(a)));
-    return a;
-  }
-  context.require_same_dtype(0, 1);
-  if (!is_float(a) && !is_integer(a))
-    context.fail_dtype(fmt::format("matrices of {} have no product: expected floating or integer types", to_string(a)));
-  return a;
 }
 
 void infer_matmul(InferContext& context) {

@@ -41,6 +41,16 @@ std::int32_t Rewriter::copy(std::int32_t index, const Attributes& attributes) {
   return copied;
 }
 
+std::int32_t Rewriter::keep(std::int32_t index) {
+  Node node = source_.node(index);
+  for (Value& input : node.inputs) input = map(input);
+  const std::size_t ports = node.outputs.size();
+  const std::int32_t kept = target_.append_unchecked(std::move(node));
+  for (std::size_t port = 0; port < ports; ++port)
+    mapped_[static_cast<std::size_t>(index)][port] = {kept, static_cast<std::int32_t>(port)};
+  return kept;
+}
+
 Graph Rewriter::finish() {
   for (const auto& [name, bounds] : source_.symbols())
     if (target_.symbols().contains(name)) target_.set_symbol(name, bounds);

@@ -23,6 +23,8 @@ class Rewriter {
   void replace(Value old, Value value);
   // Appends node `index` with mapped operands. `attributes` override its own.
   std::int32_t copy(std::int32_t index, const Attributes& attributes = {});
+  // ... with the types that it has, for rewrites that change no type: nothing is inferred.
+  std::int32_t keep(std::int32_t index);
   // Copies the outputs and returns the finished graph.
   Graph finish();
 
