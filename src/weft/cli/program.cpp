@@ -21,6 +21,8 @@ int dispatch(const Arguments& arguments) {
     int operator()(const LogitsArguments& a) const { return logits(a); }
     int operator()(const TokenizeArguments& a) const { return tokenize(a); }
     int operator()(const OpsArguments& a) const { return ops(a); }
+    int operator()(const CpuArguments& a) const { return cpu(a); }
+    int operator()(const BenchArguments& a) const { return bench(a); }
   };
   return std::visit(Visitor{}, arguments);
 }

@@ -16,5 +16,7 @@ int graph(const GraphArguments& arguments);
 int logits(const LogitsArguments& arguments);
 int tokenize(const TokenizeArguments& arguments);
 int ops(const OpsArguments& arguments);
+int cpu(const CpuArguments& arguments);
+int bench(const BenchArguments& arguments);
 
 }  // namespace weft::cli
