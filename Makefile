@@ -8,7 +8,7 @@ PREFIX ?= /usr/local
 
 program := build/release/weft
 cmake_build = cmake --build --preset $(1) --parallel $(JOBS)
-sources = $(shell find src tests -name '*.h' -o -name '*.cpp')
+sources = $(shell find src tests bench -name '*.h' -o -name '*.cpp')
 
 .DEFAULT_GOAL := build
 .PHONY: help run build test test-release asan lint format size install clean

@@ -1,6 +1,6 @@
 """The commands as a user sees them: what goes to which stream, what JSON holds, what a signal does."""
 import json
-
+import os
 import signal
 import subprocess
 
@@ -9,7 +9,7 @@ import unittest
 from gguf_bytes import small_llama
 from weft_program import ROOT, WEFT, ProgramTest
 
-COMMANDS = ["run", "import", "inspect", "graph", "logits", "tokenize", "ops", "passes"]
+COMMANDS = ["run", "import", "inspect", "graph", "logits", "tokenize", "ops", "passes", "cpu", "bench"]
 
 class Help(ProgramTest):
     def test_every_command_explains_itself_with_an_example(self):
@@ -186,6 +186,75 @@ class Ops(ProgramTest):
         detail = self.ok("ops", "RmsNorm").stdout.decode()
         self.assertIn("eps", detail)
         self.assertIn("tag 100", detail)
+
+LEVELS = ["portable", "avx2", "avx-vnni", "avx512", "avx512-vnni", "amx"]
+
+class Cpu(ProgramTest):
+    def test_the_level_is_the_highest_that_the_machine_has(self):
+        told = self.json("cpu", "--json")
+        self.assertEqual(list(told["levels"]), LEVELS)
+        supported = [level for level, state in told["levels"].items() if state == "supported"]
+        if "WEFT_CPU" not in os.environ:
+            self.assertEqual(told["level"], supported[-1])
+        self.assertEqual(told["threads"], told["usable_cpus"])
+        text = self.ok("cpu").stdout.decode()
+        for word in (told["model"], told["level"], *supported):
+            self.assertIn(word, text)
+
+    def test_the_environment_names_a_level_or_is_refused(self):
+        for level, state in self.json("cpu", "--json", env={"WEFT_CPU": ""})["levels"].items():
+            if state == "supported":
+                self.assertEqual(self.json("cpu", "--json", env={"WEFT_CPU": level})["level"], level)
+            else:
+                self.refused("cpu", env={"WEFT_CPU": level}, says=["WEFT_CPU: ", level, "lacks"])
+        self.refused("cpu", env={"WEFT_CPU": "sse9"}, says=["WEFT_CPU: ", '"sse9"', *LEVELS])
+
+    def test_thread_counts_out_of_range_are_usage_errors(self):
+        for threads in ("0", "-1", "1025", "many"):
+            self.refused("cpu", "--threads", threads, status=2)
+        self.assertEqual(self.json("cpu", "--json", "--threads", "3")["threads"], 3)
+
+    def test_measuring(self):
+        told = self.json("cpu", "--measure", "--json")
+        self.assertGreater(told["bandwidth_gb_s"], 0.1)
+        self.assertGreater(told["rates"]["portable"]["f32_gflop_s"], 0.1)
+        self.assertEqual(list(told["rates"]), [level for level, state in told["levels"].items() if state == "supported"])
+
+class Bench(WithModel):
+    KEYS = ["model", "cpu", "level", "backend", "threads", "prompt", "new", "kv_type", "load_s", "prefill_tok_s",
+            "decode_tok_s", "bandwidth_gb_s", "weight_bytes", "kv_bytes", "decode_ceiling_tok_s", "decode_fraction"]
+
+    def test_json_holds_medians_spread_and_the_ceiling(self):
+        told = self.json("bench", self.model, "-p", "12", "-n", "5", "-r", "3", "--threads", "1", "--json")
+        self.assertEqual(list(told), self.KEYS)
+        for key in ("prefill_tok_s", "decode_tok_s"):
+            self.assertEqual(list(told[key]), ["median", "min", "max"])
+            self.assertTrue(0 < told[key]["min"] <= told[key]["median"] <= told[key]["max"], told[key])
+        self.assertEqual((told["model"], told["prompt"], told["new"], told["threads"]), ("model.gguf", 12, 5, 1))
+        # The output matrix is the embedding, so a token reads all of the weights; keys and values: 16 floats each, of
+        # 12 + 3 rows.
+        self.assertEqual(told["weight_bytes"], self.json("inspect", self.model, "--json")["weight_bytes"])
+        self.assertEqual(told["kv_bytes"], 2 * 16 * 4 * 15)
+        ceiling = told["bandwidth_gb_s"] * 1e9 / (told["weight_bytes"] + told["kv_bytes"])
+        self.assertAlmostEqual(told["decode_ceiling_tok_s"] / ceiling, 1, 6)
+        self.assertAlmostEqual(told["decode_fraction"], told["decode_tok_s"]["median"] / told["decode_ceiling_tok_s"], 6)
+
+    def test_text(self):
+        text = self.ok("bench", self.model, "-p", "3", "-n", "2", "-r", "1").stdout.decode()
+        for word in ("prefill", "decode", "ceiling", "tok/s", "GB/s"):
+            self.assertIn(word, text)
+
+    def test_serving_answers_each_line(self):
+        out = self.ok("bench", self.model, "-p", "3", "-n", "2", "--serve", stdin=b"run\nrun\n").stdout
+        answers = [json.loads(line) for line in out.splitlines()]
+        self.assertEqual([list(answer) for answer in answers], [self.KEYS] * 2)
+
+    def test_bad_arguments(self):
+        for option in ("-p", "-n", "-r", "--threads", "--ctx"):
+            self.refused("bench", self.model, option, "0", status=2)
+        self.refused("bench", self.model, "--kv-type", "q2_k", says=["--kv-type", "q2_k", "f32"])
+        self.refused("bench", self.model, "-p", "20", "-n", "20", "--ctx", "10", says="--ctx")
+        self.refused("bench", self.dir / "absent.gguf", says="absent.gguf")
 
 if __name__ == "__main__":
     unittest.main()

@@ -104,7 +104,7 @@ std::vector<std::string> find_features() {
   return found;
 }
 
-std::string find_model() {
+std::string brand_string() {
   constexpr unsigned first = 0x80000002, last = 0x80000004;
   if (__get_cpuid_max(0x80000000, nullptr) < last) return "";
   std::string brand;
@@ -123,7 +123,11 @@ std::string find_model() {
 #else
 
 std::vector<std::string> find_features() { return {}; }
+std::string brand_string() { return ""; }
 
+#endif
+
+// As the kernel calls it, which is what other programs report too; else as the processor does.
 std::string find_model() {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);) {
@@ -131,10 +135,8 @@ std::string find_model() {
     if (colon != std::string::npos && (line.starts_with("model name") || line.starts_with("Model")))
       return line.substr(colon + 2);
   }
-  return "";
+  return brand_string();
 }
-
-#endif
 
 std::string trimmed(const std::string& text) {
   const std::size_t first = text.find_first_not_of(' ');

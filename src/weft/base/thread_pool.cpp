@@ -23,7 +23,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Body = FunctionRef<void(std::int64_t, std::int64_t)>;
 
-constexpr auto spin_time = std::chrono::microseconds(50);
+constexpr auto spin_time = std::chrono::microseconds(100);
 constexpr std::size_t cache_line = 64;
 
 thread_local const void* current_pool = nullptr;  // whose region this thread is in
@@ -97,7 +97,7 @@ struct ThreadPool::State {
 
   alignas(cache_line) std::atomic<std::uint64_t> gate{0};
   alignas(cache_line) std::atomic<std::int64_t> next{0};
-  alignas(cache_line) const Body* body = nullptr;
+  const Body* body = nullptr;  // beside `next`: who takes a range needs them all
   std::int64_t count = 0, grain = 1;
   std::exception_ptr error;  // the first; guarded by mutex
 

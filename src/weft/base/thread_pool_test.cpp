@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "allocation_count.h"
 #include "weft/base/cpu_features.h"
 #include "weft/base/error.h"
 
@@ -113,6 +114,21 @@ TEST(ThreadPool, ABodyMayBeAnyCallable) {
   const std::function<void(std::int64_t, std::int64_t)> function = add;
   pool.parallel_for(100, 1, function);
   EXPECT_EQ(sum, 200);
+}
+
+TEST(ThreadPool, ARegionAllocatesNothing) {
+  ThreadPool pool(3);
+  std::atomic<std::int64_t> sum = 0;
+  const auto region = [&] {
+    pool.parallel_for(1000, 1, [&](std::int64_t begin, std::int64_t end) {
+      sum += end - begin;
+      pool.parallel_for(3, 1, [&](std::int64_t from, std::int64_t to) { sum += to - from; });
+    });
+  };
+  region();
+  const test::AllocationCount before = test::allocations();
+  for (int repeat = 0; repeat < 100; ++repeat) region();
+  EXPECT_EQ(test::allocations(), before);
 }
 
 TEST(ThreadPool, ThreadsHaveIndicesOfTheirOwnInsideARegion) {

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <map>
 
+#include "weft/base/thread_pool.h"
 #include "weft/version.h"
 
 namespace weft::cli {
@@ -15,6 +16,11 @@ constexpr int usage_error = 2;
 
 CLI::Option* add_ids(CLI::App& command, std::vector<std::int32_t>& ids, const std::string& what) {
   return command.add_option("--ids", ids, what)->delimiter(',')->allow_extra_args(false)->type_name("1,2,3");
+}
+
+void add_threads(CLI::App& command, int& threads) {
+  command.add_option("--threads", threads, "threads to use (default: one per CPU)")
+      ->check(CLI::Range(1, ThreadPool::max_threads));
 }
 
 void describe_run(CLI::App& command, RunArguments& arguments) {
@@ -43,8 +49,7 @@ void describe_run(CLI::App& command, RunArguments& arguments) {
   command.add_option("--stop", arguments.stop, "end before this text; may be repeated")->allow_extra_args(false);
   command.add_flag("--ignore-eos", arguments.ignore_eos, "go on after the end-of-text token");
   command.add_flag("--no-bos", arguments.no_bos, "do not put the begin-of-text token in front");
-  command.add_option("--threads", arguments.threads, "threads to use (default: one per CPU)")
-      ->check(CLI::Range(1, 4096));
+  add_threads(command, arguments.threads);
   command.add_option("--backend", arguments.backend, "run on this backend");
   command.add_flag("--profile", arguments.profile, "print where the time went, per op");
   command.add_flag("--json", arguments.json, "print one JSON object instead of streaming text");
@@ -91,8 +96,7 @@ void describe_logits(CLI::App& command, LogitsArguments& arguments) {
   add_ids(command, arguments.ids, "the token ids to run")->required();
   command.add_option("-o,--output", arguments.output, "the .npy to write, float32 [positions, vocabulary]")->required();
   command.add_option("--backend", arguments.backend, "run on this backend");
-  command.add_option("--threads", arguments.threads, "threads to use (default: one per CPU)")
-      ->check(CLI::Range(1, 4096));
+  add_threads(command, arguments.threads);
   command.footer("Example:\n  weft logits model.gguf --ids 1,300,417 -o logits.npy");
 }
 
@@ -114,6 +118,31 @@ void describe_passes(CLI::App& command, PassesArguments& arguments) {
   command.footer("Examples:\n  weft passes\n  weft passes model.gguf");
 }
 
+void describe_cpu(CLI::App& command, CpuArguments& arguments) {
+  command.add_flag("--measure", arguments.measure, "measure read bandwidth and multiplication rates (some seconds)");
+  add_threads(command, arguments.threads);
+  command.add_flag("--json", arguments.json, "print one JSON object");
+  command.footer("Examples:\n  weft cpu\n  weft cpu --measure");
+}
+
+void describe_bench(CLI::App& command, BenchArguments& arguments) {
+  const auto tokens = CLI::Range(std::int64_t{1}, std::int64_t{1} << 30);
+  command.add_option("MODEL", arguments.model, "a GGUF file or a .model")->required();
+  command.add_option("-p,--prompt", arguments.prompt, "tokens of the prompt")->capture_default_str()->check(tokens);
+  command.add_option("-n,--new", arguments.new_tokens, "tokens to write")->capture_default_str()->check(tokens);
+  command.add_option("-r,--repeats", arguments.repeats, "runs that the medians are of")
+      ->capture_default_str()
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{100000}));
+  add_threads(command, arguments.threads);
+  command.add_option("--ctx", arguments.context, "context to reserve (default: prompt and new tokens)")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 31));
+  command.add_option("--kv-type", arguments.kv_type, "how keys and values are kept")->capture_default_str();
+  command.add_option("--backend", arguments.backend, "run on this backend");
+  command.add_flag("--serve", arguments.serve, "one run, and one line of JSON, per line on standard input");
+  command.add_flag("--json", arguments.json, "print one JSON object");
+  command.footer("Example:\n  weft bench model.gguf -p 512 -n 64 -r 5");
+}
+
 }  // namespace
 
 ParseResult parse_arguments(int argc, const char* const* argv) {
@@ -131,6 +160,8 @@ ParseResult parse_arguments(int argc, const char* const* argv) {
   TokenizeArguments tokenize;
   OpsArguments ops;
   PassesArguments passes;
+  CpuArguments cpu;
+  BenchArguments bench;
   describe_run(*app.add_subcommand("run", "Continue a text with a language model"), run);
   describe_import(*app.add_subcommand("import", "Write a model as a .model, with its graph"), import);
   describe_inspect(*app.add_subcommand("inspect", "Show what is in a file"), inspect);
@@ -139,6 +170,8 @@ ParseResult parse_arguments(int argc, const char* const* argv) {
   describe_tokenize(*app.add_subcommand("tokenize", "Show how a model cuts a text into tokens"), tokenize);
   describe_ops(*app.add_subcommand("ops", "List the ops, or explain one"), ops);
   describe_passes(*app.add_subcommand("passes", "List the passes, or what they do to a model's graph"), passes);
+  describe_cpu(*app.add_subcommand("cpu", "Show what the processor has, and measure it"), cpu);
+  describe_bench(*app.add_subcommand("bench", "Measure a model's speed against the machine's limit"), bench);
 
   try {
     app.parse(argc, argv);
@@ -159,6 +192,8 @@ ParseResult parse_arguments(int argc, const char* const* argv) {
     if (name == "graph") return {graph};
     if (name == "logits") return {logits};
     if (name == "passes") return {passes};
+    if (name == "cpu") return {cpu};
+    if (name == "bench") return {bench};
     return {ops};
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) {

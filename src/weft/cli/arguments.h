@@ -64,8 +64,22 @@ struct OpsArguments {
   std::string name;  // empty: list all
 };
 
+struct CpuArguments {
+  bool measure = false, json = false;
+  int threads = 0;
+};
+
+struct BenchArguments {
+  std::string model;
+  std::int64_t prompt = 512, new_tokens = 64, repeats = 5;
+  std::int64_t context = 0;  // 0: prompt and new tokens
+  std::string kv_type = "f32", backend;
+  int threads = 0;
+  bool serve = false, json = false;
+};
+
 using Arguments = std::variant<RunArguments, ImportArguments, InspectArguments, GraphArguments, LogitsArguments,
-                               TokenizeArguments, OpsArguments, PassesArguments>;
+                               TokenizeArguments, OpsArguments, PassesArguments, CpuArguments, BenchArguments>;
 
 struct ParseResult {
   std::optional<Arguments> arguments;

@@ -32,6 +32,58 @@ std::string run_json(const RunReport& report) {
   return json.dump();
 }
 
+std::string cpu_json(const CpuReport& report) {
+  const CpuInfo& info = report.info;
+  nlohmann::ordered_json json{{"model", info.model}, {"features", info.features}};
+  json["levels"] = nlohmann::ordered_json::object();
+  for (const auto& [level, missing] : report.levels)
+    json["levels"][std::string(to_string(level))] = missing.empty() ? "supported" : "needs " + missing;
+  json["level"] = to_string(report.selected);
+  json["reason"] = report.reason;
+  json["l1d_bytes"] = info.l1d_bytes;
+  json["l2_bytes"] = info.l2_bytes;
+  json["l3_bytes"] = info.l3_bytes;
+  json["logical_cpus"] = info.logical_cpus;
+  json["usable_cpus"] = info.usable_cpus;
+  json["threads"] = report.threads;
+  if (report.bandwidth) json["bandwidth_gb_s"] = *report.bandwidth / 1e9;
+  if (report.rates) {
+    json["rates"] = nlohmann::ordered_json::object();
+    for (const cpu::LevelRates& rates : report.rates->levels) {
+      auto& entry = json["rates"][std::string(to_string(rates.level))] = nlohmann::ordered_json::object();
+      if (rates.f32 > 0) entry["f32_gflop_s"] = rates.f32 / 1e9;
+      if (rates.bf16 > 0) entry["bf16_gflop_s"] = rates.bf16 / 1e9;
+      if (rates.int8 > 0) entry["int8_gop_s"] = rates.int8 / 1e9;
+    }
+  }
+  return json.dump();
+}
+
+std::string bench_json(const BenchReport& report) {
+  const auto spread = [](const Spread& s) {
+    return nlohmann::ordered_json{{"median", s.median}, {"min", s.min}, {"max", s.max}};
+  };
+  const nlohmann::ordered_json json{
+      {"model", report.model},
+      {"cpu", report.cpu},
+      {"level", report.level},
+      {"backend", report.backend},
+      {"threads", report.threads},
+      {"prompt", report.prompt},
+      {"new", report.new_tokens},
+      {"kv_type", report.kv_type},
+      {"load_s", report.load_seconds},
+      {"prefill_tok_s", spread(report.prefill_tok_s)},
+      {"decode_tok_s", spread(report.decode_tok_s)},
+      {"bandwidth_gb_s", report.bandwidth / 1e9},
+      {"weight_bytes", report.weight_bytes},
+      {"kv_bytes", report.kv_bytes},
+      {"decode_ceiling_tok_s", report.decode_ceiling()},
+      {"decode_fraction", report.decode_fraction()},
+  };
+  return json.dump();
+}
+
 std::string inspect_json(const FileReport& report, bool tensors) {
   nlohmann::ordered_json json{{"file", report.file}, {"format", report.format}, {"bytes", report.bytes}};
   for (const auto& [key, value] : report.facts) json["info"][key] = value;

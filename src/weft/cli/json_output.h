@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "weft/cli/benchmark.h"
+#include "weft/cli/cpu_report.h"
 #include "weft/cli/file_report.h"
 #include "weft/models/language_model.h"
 
@@ -20,5 +22,7 @@ struct RunReport {
 
 std::string run_json(const RunReport& report);
 std::string inspect_json(const FileReport& report, bool tensors);
+std::string cpu_json(const CpuReport& report);
+std::string bench_json(const BenchReport& report);
 
 }  // namespace weft::cli

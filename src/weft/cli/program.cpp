@@ -22,6 +22,8 @@ int dispatch(const Arguments& arguments) {
     int operator()(const TokenizeArguments& a) const { return tokenize(a); }
     int operator()(const OpsArguments& a) const { return ops(a); }
     int operator()(const PassesArguments& a) const { return passes(a); }
+    int operator()(const CpuArguments& a) const { return cpu(a); }
+    int operator()(const BenchArguments& a) const { return bench(a); }
   };
   return std::visit(Visitor{}, arguments);
 }

@@ -17,5 +17,7 @@ int logits(const LogitsArguments& arguments);
 int tokenize(const TokenizeArguments& arguments);
 int ops(const OpsArguments& arguments);
 int passes(const PassesArguments& arguments);
+int cpu(const CpuArguments& arguments);
+int bench(const BenchArguments& arguments);
 
 }  // namespace weft::cli
