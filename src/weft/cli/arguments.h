@@ -27,6 +27,14 @@ struct RunArguments {
 struct ImportArguments {
   std::string source, output;
   std::uint32_t alignment = 64;
+  std::string quant;  // empty: the weights as they are
+  int threads = 0;
+};
+
+struct QuantizeArguments {
+  std::string source, output, type;
+  std::vector<std::string> rules;  // "PATTERN=TYPE"
+  int threads = 0;
 };
 
 struct InspectArguments {
@@ -59,7 +67,7 @@ struct OpsArguments {
 };
 
 using Arguments = std::variant<RunArguments, ImportArguments, InspectArguments, GraphArguments, LogitsArguments,
-                               TokenizeArguments, OpsArguments>;
+                               TokenizeArguments, OpsArguments, QuantizeArguments>;
 
 struct ParseResult {
   std::optional<Arguments> arguments;

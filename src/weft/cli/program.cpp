@@ -21,6 +21,7 @@ int dispatch(const Arguments& arguments) {
     int operator()(const LogitsArguments& a) const { return logits(a); }
     int operator()(const TokenizeArguments& a) const { return tokenize(a); }
     int operator()(const OpsArguments& a) const { return ops(a); }
+    int operator()(const QuantizeArguments& a) const { return quantize(a); }
   };
   return std::visit(Visitor{}, arguments);
 }

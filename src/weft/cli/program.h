@@ -16,5 +16,6 @@ int graph(const GraphArguments& arguments);
 int logits(const LogitsArguments& arguments);
 int tokenize(const TokenizeArguments& arguments);
 int ops(const OpsArguments& arguments);
+int quantize(const QuantizeArguments& arguments);
 
 }  // namespace weft::cli
