@@ -9,7 +9,7 @@ import unittest
 from gguf_bytes import small_llama
 from weft_program import ROOT, WEFT, ProgramTest
 
-COMMANDS = ["run", "import", "inspect", "graph", "logits", "tokenize", "ops", "passes", "cpu", "bench"]
+COMMANDS = ["run", "import", "inspect", "graph", "logits", "tokenize", "ops", "passes", "cpu", "bench", "quantize"]
 
 class Help(ProgramTest):
     def test_every_command_explains_itself_with_an_example(self):
@@ -107,6 +107,52 @@ class Bundled(ProgramTest):
     def test_the_bundled_model_runs_without_a_name(self):
         text = self.ok("run", "-p", "She was", "-n", "24", "--seed", "1").stdout.decode()
         self.assertGreaterEqual(len(text.split()), 8)
+
+class Quantize(WithModel):
+    def test_it_writes_a_file_that_runs(self):
+        out = self.dir / "out.gguf"
+        for kind in ("f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "q2_k", "q3_k", "q4_k", "q5_k", "q6_k"):
+            with self.subTest(kind):
+                done = self.ok("quantize", self.model, out, "--type", kind)
+                self.assertEqual(done.stdout, b"")
+                self.assertIn(b"bits per weight", done.stderr)
+                self.assertNotIn(b"\x1b", done.stderr)
+                self.ok("run", out, "-p", "hello", "-n", "4")
+
+    def test_what_cannot_be_had_is_said(self):
+        done = self.ok("quantize", self.model, self.dir / "out.gguf", "--type", "q4_k")
+        self.assertRegex(done.stderr.decode(), r"q5_0 instead of q4_k for \d+ tensors, such as \S+: rows of \d+ are no whole")
+
+    def test_a_rule_overrides_the_type(self):
+        out = self.dir / "out.gguf"
+        self.ok("quantize", self.model, out, "--type", "q4_0", "--tensor", "*ffn*=f16", "--tensor", "*.ffn_down.*=q8_0")
+        types = {t["name"]: t["type"] for t in self.json("inspect", out, "--tensors", "--json")["tensors"]}
+        self.assertEqual(types["blk.0.ffn_down.weight"], "q8_0")
+        self.assertEqual(types["blk.0.ffn_up.weight"], "f16")
+        self.assertEqual(types["blk.0.attn_q.weight"], "q4_0")
+        self.assertEqual(types["blk.0.attn_norm.weight"], "f32")
+
+    def test_it_refuses(self):
+        out = self.dir / "out.gguf"
+        self.refused("quantize", self.model, self.model, "--type", "q8_0", says="give another name")
+        self.refused("quantize", self.model, out, "--type", "q9", status=2, says="q9")
+        self.refused("quantize", self.model, out, status=2, says="--type")
+        self.refused("quantize", self.model, out, "--type", "q8_0", "--tensor", "blk", says="PATTERN=TYPE")
+        self.refused("quantize", self.model, out, "--type", "q8_0", "--tensor", "*=q9", says="q9")
+        self.refused("quantize", self.model, out, "--type", "q8_0", "--tensor", "nothing*=f16", says="no tensor")
+        self.refused("quantize", ROOT / "models" / "demo.model", out, "--type", "q8_0", says="weft import --quant")
+        self.assertFalse(out.exists())
+
+    def test_an_import_quantizes_the_same_way(self):
+        gguf, model = self.dir / "q.gguf", self.dir / "q.model"
+        self.ok("quantize", self.model, gguf, "--type", "q5_1")
+        self.ok("import", self.model, "-o", model, "--quant", "q5_1")
+        again = self.dir / "again.model"
+        self.ok("import", model, "-o", again, "--quant", "q5_1")
+        ids = [self.json("run", path, "-p", "hello", "-n", "12", "--temp", "0", "--ignore-eos", "--json")["ids"]
+               for path in (gguf, model, again)]
+        self.assertEqual(ids[0], ids[1])
+        self.assertEqual(ids[1], ids[2])
 
 class Inspect(WithModel):
     def test_it_shows_both_formats(self):

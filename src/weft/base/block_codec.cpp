@@ -1,10 +1,12 @@
 #include "weft/base/block_codec.h"
 
 #include <algorithm>
+#include <atomic>
 #include <limits>
 
 #include "weft/base/block_codec_kernels.h"
 #include "weft/base/fail.h"
+#include "weft/base/thread_pool.h"
 
 namespace weft {
 namespace {
@@ -12,23 +14,23 @@ namespace {
 struct BlockCodec {
   DType dtype;
   codec::DecodeBlocks decode;
-  codec::EncodeBlocks encode;
+  codec::EncodeBlocks encode, search;
 };
 
 constexpr BlockCodec block_codecs[] = {
-    {DType::q8_0, codec::decode_q8_0, codec::encode_q8_0},
-    {DType::q4_0, codec::decode_q4_0, codec::encode_q4_0},
-    {DType::q4_1, codec::decode_q4_1, codec::encode_q4_1},
-    {DType::q5_0, codec::decode_q5_0, codec::encode_q5_0},
-    {DType::q5_1, codec::decode_q5_1, codec::encode_q5_1},
-    {DType::q8, codec::decode_q8, codec::encode_q8},
-    {DType::q4, codec::decode_q4, codec::encode_q4},
-    {DType::ternary, codec::decode_ternary, codec::encode_ternary},
-    {DType::q2_k, codec::decode_q2_k, codec::encode_q2_k},
-    {DType::q3_k, codec::decode_q3_k, codec::encode_q3_k},
-    {DType::q4_k, codec::decode_q4_k, codec::encode_q4_k},
-    {DType::q5_k, codec::decode_q5_k, codec::encode_q5_k},
-    {DType::q6_k, codec::decode_q6_k, codec::encode_q6_k},
+    {DType::q8_0, codec::decode_q8_0, codec::encode_q8_0, codec::encode_q8_0},
+    {DType::q4_0, codec::decode_q4_0, codec::encode_q4_0, codec::search_q4_0},
+    {DType::q4_1, codec::decode_q4_1, codec::encode_q4_1, codec::search_q4_1},
+    {DType::q5_0, codec::decode_q5_0, codec::encode_q5_0, codec::search_q5_0},
+    {DType::q5_1, codec::decode_q5_1, codec::encode_q5_1, codec::search_q5_1},
+    {DType::q8, codec::decode_q8, codec::encode_q8, codec::encode_q8},
+    {DType::q4, codec::decode_q4, codec::encode_q4, codec::encode_q4},
+    {DType::ternary, codec::decode_ternary, codec::encode_ternary, codec::encode_ternary},
+    {DType::q2_k, codec::decode_q2_k, codec::encode_q2_k, codec::search_q2_k},
+    {DType::q3_k, codec::decode_q3_k, codec::encode_q3_k, codec::search_q3_k},
+    {DType::q4_k, codec::decode_q4_k, codec::encode_q4_k, codec::search_q4_k},
+    {DType::q5_k, codec::decode_q5_k, codec::encode_q5_k, codec::search_q5_k},
+    {DType::q6_k, codec::decode_q6_k, codec::encode_q6_k, codec::search_q6_k},
 };
 
 const BlockCodec& block_codec(DType dtype) {
@@ -100,11 +102,12 @@ void encode_fixed(DType dtype, std::span<const float> values, std::span<std::byt
   }
 }
 
-void encode_blocks(DType dtype, std::span<const float> values, std::span<std::byte> bytes) {
+void encode_blocks(DType dtype, std::span<const float> values, std::span<std::byte> bytes, EncodeQuality quality) {
   const std::int64_t width = dtype_info(dtype).block;
   const auto blocks = static_cast<std::int64_t>(values.size()) / width;
-  const std::int64_t bad =
-      block_codec(dtype).encode(values.data(), blocks, reinterpret_cast<std::uint8_t*>(bytes.data()));
+  const BlockCodec& codec = block_codec(dtype);
+  const codec::EncodeBlocks encode = quality == EncodeQuality::search ? codec.search : codec.encode;
+  const std::int64_t bad = encode(values.data(), blocks, reinterpret_cast<std::uint8_t*>(bytes.data()));
   if (bad >= 0)
     fail(ErrorKind::out_of_range, "QuantRange", fmt::format("element {}", bad * width),
          "the scale of this block of {} values, of magnitude up to {}, does not fit {}", width,
@@ -143,7 +146,8 @@ void decode_to_f32(DType dtype, std::span<const std::byte> bytes, std::span<floa
   }
 }
 
-void encode_from_f32(DType dtype, std::span<const float> values, std::span<std::byte> bytes, OutOfRange out_of_range) {
+void encode_from_f32(DType dtype, std::span<const float> values, std::span<std::byte> bytes, OutOfRange out_of_range,
+                     EncodeQuality quality) {
   check_sizes(dtype, values.size(), bytes.size());
   const DTypeClass cls = dtype_info(dtype).cls;
   if (cls == DTypeClass::integer || cls == DTypeClass::fixed_point || cls == DTypeClass::block)
@@ -169,8 +173,38 @@ void encode_from_f32(DType dtype, std::span<const float> values, std::span<std::
     case DType::fx8_8: return encode_fixed<std::int16_t>(dtype, values, bytes, 256, out_of_range);
     case DType::c64:
       fail(ErrorKind::dtype_mismatch, "DTypeMismatch", "", "real values cannot be stored as complex (c64)");
-    default: return encode_blocks(dtype, values, bytes);
+    default: return encode_blocks(dtype, values, bytes, quality);
   }
+}
+
+void encode_from_f32(DType dtype, std::span<const float> values, std::span<std::byte> bytes, ThreadPool& pool,
+                     EncodeQuality quality) {
+  check_sizes(dtype, values.size(), bytes.size());
+  const DTypeInfo& info = dtype_info(dtype);
+  // Parts of a thousand blocks or so: the first one that fails names the element, whichever thread meets it.
+  const std::size_t part = std::max<std::size_t>(1, 16384 / info.block) * info.block;
+  const std::size_t parts = (values.size() + part - 1) / part;
+  std::atomic<std::size_t> first_bad{parts};
+  const auto encode = [&](std::size_t i) {
+    const std::size_t at = i * part, count = std::min(part, values.size() - at);
+    encode_from_f32(dtype, values.subspan(at, count),
+                    bytes.subspan(at / info.block * info.block_bytes, count / info.block * info.block_bytes),
+                    OutOfRange::saturate, quality);
+  };
+  pool.parallel_for(static_cast<std::int64_t>(parts), 1, [&](std::int64_t begin, std::int64_t end) {
+    for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) try {
+        encode(i);
+      } catch (const Error&) {
+        std::size_t seen = first_bad;
+        while (i < seen && !first_bad.compare_exchange_weak(seen, i)) {
+        }
+      }
+  });
+  if (first_bad == parts) return;
+  // Once more, for an error that counts from the first value.
+  const std::size_t end = std::min((first_bad + 1) * part, values.size());
+  encode_from_f32(dtype, values.first(end), bytes.first(end / info.block * info.block_bytes), OutOfRange::saturate,
+                  quality);
 }
 
 }  // namespace weft

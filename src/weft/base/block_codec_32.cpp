@@ -24,16 +24,6 @@ void add_fifth_bit(std::uint32_t high, int* q) {
   }
 }
 
-void pack_nibbles(const int* q, std::uint8_t* out) {
-  for (int i = 0; i < 16; ++i) out[i] = static_cast<std::uint8_t>((q[i] & 15) | ((q[i + 16] & 15) << 4));
-}
-
-std::uint32_t fifth_bits(const int* q) {
-  std::uint32_t high = 0;
-  for (int i = 0; i < size; ++i) high |= static_cast<std::uint32_t>((q[i] >> 4) & 1) << i;
-  return high;
-}
-
 // The element of largest magnitude with its sign, the first one on ties.
 float extreme(const float* in) {
   return *std::max_element(in, in + size, [](float a, float b) { return std::fabs(a) < std::fabs(b); });
@@ -60,6 +50,16 @@ bool asymmetric_codes(const float* in, int levels, std::uint8_t* out, int* q) {
 }
 
 }  // namespace
+
+void pack_nibbles(const int* q, std::uint8_t* out) {
+  for (int i = 0; i < 16; ++i) out[i] = static_cast<std::uint8_t>((q[i] & 15) | ((q[i + 16] & 15) << 4));
+}
+
+std::uint32_t fifth_bits(const int* q) {
+  std::uint32_t high = 0;
+  for (int i = 0; i < size; ++i) high |= static_cast<std::uint32_t>((q[i] >> 4) & 1) << i;
+  return high;
+}
 
 void decode_q8_0(const std::uint8_t* __restrict in, std::int64_t blocks, float* __restrict out) {
   for (std::int64_t b = 0; b < blocks; ++b, in += 34, out += size) {

@@ -27,11 +27,11 @@ SubScales unpack_scales(const std::uint8_t* in) {
   return s;
 }
 
-void pack_scales(const SubScales& s, std::uint8_t* out) {
-  for (std::size_t i = 0; i < 4; ++i) {
-    out[i] = static_cast<std::uint8_t>(s.scale[i] | ((s.scale[i + 4] >> 4) << 6));
-    out[i + 4] = static_cast<std::uint8_t>(s.min[i] | ((s.min[i + 4] >> 4) << 6));
-    out[i + 8] = static_cast<std::uint8_t>((s.scale[i + 4] & 15) | ((s.min[i + 4] & 15) << 4));
+void pack_scales(const int* scale, const int* min, std::uint8_t* out) {
+  for (int i = 0; i < 4; ++i) {
+    out[i] = static_cast<std::uint8_t>(scale[i] | ((scale[i + 4] >> 4) << 6));
+    out[i + 4] = static_cast<std::uint8_t>(min[i] | ((min[i + 4] >> 4) << 6));
+    out[i + 8] = static_cast<std::uint8_t>((scale[i + 4] & 15) | ((min[i + 4] & 15) << 4));
   }
 }
 
@@ -47,7 +47,7 @@ std::array<int, 16> unpack_q3_scales(const std::uint8_t* in) {
   return scale;
 }
 
-void pack_q3_scales(const std::array<int, 16>& scale, std::uint8_t* out) {
+void pack_q3_scales(const int* scale, std::uint8_t* out) {
   std::fill(out, out + 12, std::uint8_t{0});
   for (unsigned k = 0; k < 16; ++k) {
     const unsigned code = static_cast<unsigned>(scale[k] + 32);
@@ -201,12 +201,61 @@ void decode_q6_k(const std::uint8_t* __restrict in, std::int64_t blocks, float* 
   }
 }
 
+void pack_q2_k(const int* scale, const int* min, const int* q, std::uint8_t* out) {
+  for (int p = 0; p < 16; ++p) out[p] = static_cast<std::uint8_t>(scale[p] | (min[p] << 4));
+  pack_crumbs(q, out + 16);
+}
+
+void pack_q3_k(const int* scale, const int* q, std::uint8_t* out) {
+  pack_q3_scales(scale, out + 96);
+  // A set mask bit means that the code is not negative; the low two bits of code + 4 are those of the code.
+  for (int l = 0; l < 32; ++l) {
+    int mask = 0;
+    for (int group = 0; group < 8; ++group) mask |= (q[32 * group + l] >= 0 ? 1 : 0) << group;
+    out[l] = static_cast<std::uint8_t>(mask);
+  }
+  pack_crumbs(q, out + 32);
+}
+
+void pack_q4_k(const int* scale, const int* min, const int* q, std::uint8_t* out) {
+  pack_scales(scale, min, out + 4);
+  for (int i = 0; i < 128; ++i) {
+    const int at = 64 * (i / 32) + i % 32;
+    out[16 + i] = static_cast<std::uint8_t>(q[at] | (q[at + 32] << 4));
+  }
+}
+
+void pack_q5_k(const int* scale, const int* min, const int* q, std::uint8_t* out) {
+  pack_scales(scale, min, out + 4);
+  for (int l = 0; l < 32; ++l) {
+    int high = 0;
+    for (int s = 0; s < 8; ++s) high |= (q[32 * s + l] >> 4) << s;
+    out[16 + l] = static_cast<std::uint8_t>(high);
+  }
+  for (int i = 0; i < 128; ++i) {
+    const int at = 64 * (i / 32) + i % 32;
+    out[48 + i] = static_cast<std::uint8_t>((q[at] & 15) | ((q[at + 32] & 15) << 4));
+  }
+}
+
+void pack_q6_k(const int* scale, const int* q, std::uint8_t* out) {
+  for (int p = 0; p < 16; ++p) out[192 + p] = static_cast<std::uint8_t>(scale[p]);
+  std::array<int, size> low;
+  std::transform(q, q + size, low.begin(), [](int code) { return code + 32; });
+  for (int i = 0; i < 128; ++i) {
+    const int at = 128 * (i / 64) + i % 64;
+    out[i] = static_cast<std::uint8_t>((low[at] & 15) | ((low[at + 64] & 15) << 4));
+  }
+  std::array<int, size> high;
+  std::transform(low.begin(), low.end(), high.begin(), [](int code) { return code >> 4; });
+  pack_crumbs(high.data(), out + 128);
+}
+
 std::int64_t encode_q2_k(const float* in, std::int64_t blocks, std::uint8_t* out) {
   for (std::int64_t b = 0; b < blocks; ++b, in += size, out += 84) {
     const Asymmetric<16, 3, 15> codes(in, out + 80, out + 82);
     if (!codes.fits()) return b;
-    for (std::size_t p = 0; p < 16; ++p) out[p] = static_cast<std::uint8_t>(codes.scale[p] | (codes.min[p] << 4));
-    pack_crumbs(codes.q.data(), out + 16);
+    pack_q2_k(codes.scale.data(), codes.min.data(), codes.q.data(), out);
   }
   return -1;
 }
@@ -215,14 +264,7 @@ std::int64_t encode_q3_k(const float* in, std::int64_t blocks, std::uint8_t* out
   for (std::int64_t b = 0; b < blocks; ++b, in += size, out += 110) {
     const Symmetric<-4, 3, 31> codes(in, out + 108);
     if (!codes.fits()) return b;
-    pack_q3_scales(codes.scale, out + 96);
-    // A set mask bit means that the code is not negative; the low two bits of code + 4 are those of the code.
-    for (int l = 0; l < 32; ++l) {
-      int mask = 0;
-      for (int group = 0; group < 8; ++group) mask |= (codes.q[32 * group + l] >= 0 ? 1 : 0) << group;
-      out[l] = static_cast<std::uint8_t>(mask);
-    }
-    pack_crumbs(codes.q.data(), out + 32);
+    pack_q3_k(codes.scale.data(), codes.q.data(), out);
   }
   return -1;
 }
@@ -231,11 +273,7 @@ std::int64_t encode_q4_k(const float* in, std::int64_t blocks, std::uint8_t* out
   for (std::int64_t b = 0; b < blocks; ++b, in += size, out += 144) {
     const Asymmetric<32, 15, 63> codes(in, out, out + 2);
     if (!codes.fits()) return b;
-    pack_scales({codes.scale, codes.min}, out + 4);
-    for (int i = 0; i < 128; ++i) {
-      const int at = 64 * (i / 32) + i % 32;
-      out[16 + i] = static_cast<std::uint8_t>(codes.q[at] | (codes.q[at + 32] << 4));
-    }
+    pack_q4_k(codes.scale.data(), codes.min.data(), codes.q.data(), out);
   }
   return -1;
 }
@@ -244,16 +282,7 @@ std::int64_t encode_q5_k(const float* in, std::int64_t blocks, std::uint8_t* out
   for (std::int64_t b = 0; b < blocks; ++b, in += size, out += 176) {
     const Asymmetric<32, 31, 63> codes(in, out, out + 2);
     if (!codes.fits()) return b;
-    pack_scales({codes.scale, codes.min}, out + 4);
-    for (int l = 0; l < 32; ++l) {
-      int high = 0;
-      for (int s = 0; s < 8; ++s) high |= (codes.q[32 * s + l] >> 4) << s;
-      out[16 + l] = static_cast<std::uint8_t>(high);
-    }
-    for (int i = 0; i < 128; ++i) {
-      const int at = 64 * (i / 32) + i % 32;
-      out[48 + i] = static_cast<std::uint8_t>((codes.q[at] & 15) | ((codes.q[at + 32] & 15) << 4));
-    }
+    pack_q5_k(codes.scale.data(), codes.min.data(), codes.q.data(), out);
   }
   return -1;
 }
@@ -262,16 +291,7 @@ std::int64_t encode_q6_k(const float* in, std::int64_t blocks, std::uint8_t* out
   for (std::int64_t b = 0; b < blocks; ++b, in += size, out += 210) {
     const Symmetric<-32, 31, 127> codes(in, out + 208);
     if (!codes.fits()) return b;
-    for (std::size_t p = 0; p < 16; ++p) out[192 + p] = static_cast<std::uint8_t>(codes.scale[p]);
-    std::array<int, size> q;
-    std::transform(codes.q.begin(), codes.q.end(), q.begin(), [](int code) { return code + 32; });
-    for (int i = 0; i < 128; ++i) {
-      const int at = 128 * (i / 64) + i % 64;
-      out[i] = static_cast<std::uint8_t>((q[at] & 15) | ((q[at + 64] & 15) << 4));
-    }
-    std::array<int, size> high;
-    std::transform(q.begin(), q.end(), high.begin(), [](int code) { return code >> 4; });
-    pack_crumbs(high.data(), out + 128);
+    pack_q6_k(codes.scale.data(), codes.q.data(), out);
   }
   return -1;
 }

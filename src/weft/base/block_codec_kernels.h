@@ -43,6 +43,28 @@ std::int64_t encode_q4_k(const float* in, std::int64_t blocks, std::uint8_t* out
 std::int64_t encode_q5_k(const float* in, std::int64_t blocks, std::uint8_t* out);
 std::int64_t encode_q6_k(const float* in, std::int64_t blocks, std::uint8_t* out);
 
+// The searched encoders: scales, and minimums, of least squared error. q8_0 has its rule alone: nothing beats it by
+// much.
+std::int64_t search_q4_0(const float* in, std::int64_t blocks, std::uint8_t* out);
+std::int64_t search_q4_1(const float* in, std::int64_t blocks, std::uint8_t* out);
+std::int64_t search_q5_0(const float* in, std::int64_t blocks, std::uint8_t* out);
+std::int64_t search_q5_1(const float* in, std::int64_t blocks, std::uint8_t* out);
+std::int64_t search_q2_k(const float* in, std::int64_t blocks, std::uint8_t* out);
+std::int64_t search_q3_k(const float* in, std::int64_t blocks, std::uint8_t* out);
+std::int64_t search_q4_k(const float* in, std::int64_t blocks, std::uint8_t* out);
+std::int64_t search_q5_k(const float* in, std::int64_t blocks, std::uint8_t* out);
+std::int64_t search_q6_k(const float* in, std::int64_t blocks, std::uint8_t* out);
+
+// Codes into the bytes of a block, the f16 scales aside. `q` holds a whole block; the symmetric K formats take signed
+// codes, all others unsigned ones.
+void pack_nibbles(const int* q, std::uint8_t* out);  // the low four bits of 32 codes
+std::uint32_t fifth_bits(const int* q);
+void pack_q2_k(const int* scale, const int* min, const int* q, std::uint8_t* out);
+void pack_q3_k(const int* scale, const int* q, std::uint8_t* out);
+void pack_q4_k(const int* scale, const int* min, const int* q, std::uint8_t* out);
+void pack_q5_k(const int* scale, const int* min, const int* q, std::uint8_t* out);
+void pack_q6_k(const int* scale, const int* q, std::uint8_t* out);
+
 template <class T>
 T load(const std::uint8_t* in) {
   T value;

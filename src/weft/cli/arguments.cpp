@@ -7,6 +7,7 @@
 #include <map>
 
 #include "weft/base/thread_pool.h"
+#include "weft/models/quantize.h"
 #include "weft/version.h"
 
 namespace weft::cli {
@@ -21,6 +22,7 @@ CLI::Option* add_ids(CLI::App& command, std::vector<std::int32_t>& ids, const st
 void add_threads(CLI::App& command, int& threads) {
   command.add_option("--threads", threads, "threads to use (default: one per CPU)")
       ->check(CLI::Range(1, ThreadPool::max_threads));
+  command.add_option("--threads", threads, "threads to use (default: one per CPU)")->check(CLI::Range(1, 4096));
 }
 
 void describe_run(CLI::App& command, RunArguments& arguments) {
@@ -66,6 +68,9 @@ void describe_import(CLI::App& command, ImportArguments& arguments) {
   command.add_option("--align", arguments.alignment, "alignment of tensors in bytes")
       ->capture_default_str()
       ->check(CLI::IsMember({64u, 4096u}));
+  command.add_option("--quant", arguments.quant, "store the matrices as this type instead of their own")
+      ->check(CLI::IsMember(quantize_type_names()));
+  add_threads(command, arguments.threads);
   command.footer("Example:\n  weft import model.gguf -o model.model");
 }
 
@@ -106,6 +111,26 @@ void describe_tokenize(CLI::App& command, TokenizeArguments& arguments) {
   command.add_option("--file", arguments.file, "read the text from a file, - for standard input")->excludes(text);
   command.add_flag("--ids", arguments.ids_only, "print the ids alone, on one line");
   command.footer("Example:\n  weft tokenize model.gguf \"Hello world\" --ids");
+}
+
+void describe_quantize(CLI::App& command, QuantizeArguments& arguments) {
+  command.add_option("IN", arguments.source, "a GGUF file, any part of a split set")->required();
+  command.add_option("OUT", arguments.output, "the GGUF file to write")->required();
+  command.add_option("--type", arguments.type, "the type of the matrices; norms and biases become f32")
+      ->required()
+      ->check(CLI::IsMember(quantize_type_names()));
+  command
+      .add_option(
+          "--tensor", arguments.rules,
+          "another type for tensors whose name matches a glob, as PATTERN=TYPE; may be repeated, the last match "
+          "counts")
+      ->allow_extra_args(false);
+  add_threads(command, arguments.threads);
+  command.footer(
+      "Examples:\n"
+      "  weft quantize model-f16.gguf model-q4_k.gguf --type q4_k\n"
+      "  weft quantize model-f16.gguf mixed.gguf --type q4_k --tensor 'token_embd.weight=q6_k' --tensor "
+      "'*ffn_down*=q5_k'");
 }
 
 void describe_ops(CLI::App& command, OpsArguments& arguments) {
@@ -162,8 +187,10 @@ ParseResult parse_arguments(int argc, const char* const* argv) {
   PassesArguments passes;
   CpuArguments cpu;
   BenchArguments bench;
+  QuantizeArguments quantize;
   describe_run(*app.add_subcommand("run", "Continue a text with a language model"), run);
   describe_import(*app.add_subcommand("import", "Write a model as a .model, with its graph"), import);
+  describe_quantize(*app.add_subcommand("quantize", "Write a GGUF with the weights in another type"), quantize);
   describe_inspect(*app.add_subcommand("inspect", "Show what is in a file"), inspect);
   describe_graph(*app.add_subcommand("graph", "Print a model's graph"), graph);
   describe_logits(*app.add_subcommand("logits", "Write the logits of given tokens"), logits);
@@ -188,6 +215,7 @@ ParseResult parse_arguments(int argc, const char* const* argv) {
       return {tokenize};
     }
     if (name == "import") return {import};
+    if (name == "quantize") return {quantize};
     if (name == "inspect") return {inspect};
     if (name == "graph") return {graph};
     if (name == "logits") return {logits};

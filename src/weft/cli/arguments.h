@@ -27,6 +27,14 @@ struct RunArguments {
 struct ImportArguments {
   std::string source, output;
   std::uint32_t alignment = 64;
+  std::string quant;  // empty: the weights as they are
+  int threads = 0;
+};
+
+struct QuantizeArguments {
+  std::string source, output, type;
+  std::vector<std::string> rules;  // "PATTERN=TYPE"
+  int threads = 0;
 };
 
 struct InspectArguments {
@@ -78,8 +86,9 @@ struct BenchArguments {
   bool serve = false, json = false;
 };
 
-using Arguments = std::variant<RunArguments, ImportArguments, InspectArguments, GraphArguments, LogitsArguments,
-                               TokenizeArguments, OpsArguments, PassesArguments, CpuArguments, BenchArguments>;
+using Arguments =
+    std::variant<RunArguments, ImportArguments, InspectArguments, GraphArguments, LogitsArguments, TokenizeArguments,
+                 OpsArguments, PassesArguments, CpuArguments, BenchArguments, QuantizeArguments>;
 
 struct ParseResult {
   std::optional<Arguments> arguments;

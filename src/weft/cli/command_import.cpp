@@ -5,6 +5,7 @@
 
 #include "weft/cli/program.h"
 #include "weft/cli/progress.h"
+#include "weft/cli/quantize_summary.h"
 #include "weft/models/import_model.h"
 
 namespace weft::cli {
@@ -14,13 +15,15 @@ int import(const ImportArguments& arguments) {
   ImportReport report;
   {
     ProgressBar bar("importing");
-    report = import_model(*source, arguments.output,
-                          {.alignment = arguments.alignment,
-                           .progress = [&](std::uint64_t done, std::uint64_t total) { bar.update(done, total); }});
+    ImportOptions options{.alignment = arguments.alignment, .threads = arguments.threads};
+    if (!arguments.quant.empty()) options.quantize = QuantizePlan{.dtype = quantize_type(arguments.quant)};
+    options.progress = [&](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
+    report = import_model(*source, arguments.output, options);
   }
   fmt::print(stderr, "{}: {} tensors, {} bytes of weights; the graph is stored as {}{}\n", arguments.output,
              report.tensors, report.weight_bytes, report.graph_form == "graph" ? "Graph IR" : "MIR",
              report.reason.empty() ? "" : ": " + report.reason);
+  if (!report.quantized.empty()) fmt::print(stderr, "{}", quantize_summary(report.quantized));
   return 0;
 }
 

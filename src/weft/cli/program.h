@@ -19,5 +19,6 @@ int ops(const OpsArguments& arguments);
 int passes(const PassesArguments& arguments);
 int cpu(const CpuArguments& arguments);
 int bench(const BenchArguments& arguments);
+int quantize(const QuantizeArguments& arguments);
 
 }  // namespace weft::cli

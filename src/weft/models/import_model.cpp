@@ -5,11 +5,13 @@
 #include <utility>
 
 #include "weft/base/fail.h"
+#include "weft/base/thread_pool.h"
 #include "weft/formats/graph_ir/binary.h"
 #include "weft/formats/graph_ir/from_mir.h"
 #include "weft/formats/model_writer.h"
 #include "weft/ir/binary.h"
 #include "weft/ir/verify.h"
+#include "weft/models/quantized_checkpoint.h"
 #include "weft/text/tokenizer.h"
 
 namespace weft {
@@ -64,7 +66,10 @@ std::string card(const Checkpoint& source) {
 
 }  // namespace
 
-ImportReport import_model(const Checkpoint& source, const std::filesystem::path& output, const ImportOptions& options) {
+namespace {
+
+// The weights as `source` gives them, whatever they were in a file.
+ImportReport import_as_is(const Checkpoint& source, const std::filesystem::path& output, const ImportOptions& options) {
   const Graph graph = source.graph();
   expect_complete(source, graph);
   const Vocabulary vocabulary = source.vocabulary();
@@ -76,7 +81,8 @@ ImportReport import_model(const Checkpoint& source, const std::filesystem::path&
   writer.set_section("card", "md", card(source));
   write_config(source.config(), writer.config());
   writer.config().set("context_length", source.config().max_position_embeddings);
-  ImportReport report{.graph_form = "graph", .reason = ""};
+  ImportReport report;
+  report.graph_form = "graph";
   try {
     const graph_ir::FromMir converted = graph_ir::from_mir(graph);
     if (!converted.constants.empty())
@@ -108,6 +114,17 @@ ImportReport import_model(const Checkpoint& source, const std::filesystem::path&
   writer.write(output);
   report.tensors = source.tensors().size();
   report.weight_bytes = total;
+  return report;
+}
+
+}  // namespace
+
+ImportReport import_model(const Checkpoint& source, const std::filesystem::path& output, const ImportOptions& options) {
+  if (!options.quantize) return import_as_is(source, output, options);
+  ThreadPool pool(options.threads);
+  const QuantizedCheckpoint quantized(source, *options.quantize, pool);
+  ImportReport report = import_as_is(quantized, output, options);
+  report.quantized = quantized.chosen();
   return report;
 }
 
