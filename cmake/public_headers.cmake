@@ -15,8 +15,8 @@ set(WEFT_PUBLIC_HEADERS
     weft/ir/builder.h
     weft/ir/text.h
     weft/ops/builder.h
-    weft/runtime/weight_source.h
     weft/runtime/graph_executor.h
+    weft/runtime/session.h
     weft/text/vocabulary.h
     weft/text/tokenizer.h
     weft/models/sampling_options.h

@@ -22,7 +22,12 @@ CLI::Option* add_ids(CLI::App& command, std::vector<std::int32_t>& ids, const st
 void add_threads(CLI::App& command, int& threads) {
   command.add_option("--threads", threads, "threads to use (default: one per CPU)")
       ->check(CLI::Range(1, ThreadPool::max_threads));
-  command.add_option("--threads", threads, "threads to use (default: one per CPU)")->check(CLI::Range(1, 4096));
+}
+
+void add_kv_type(CLI::App& command, std::string& type) {
+  command.add_option("--kv-type", type, "how keys and values are kept")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"f32", "f16", "bf16", "q8_0"}));
 }
 
 void describe_run(CLI::App& command, RunArguments& arguments) {
@@ -53,7 +58,10 @@ void describe_run(CLI::App& command, RunArguments& arguments) {
   command.add_flag("--no-bos", arguments.no_bos, "do not put the begin-of-text token in front");
   add_threads(command, arguments.threads);
   command.add_option("--backend", arguments.backend, "run on this backend");
+  add_kv_type(command, arguments.kv_type);
   command.add_flag("--profile", arguments.profile, "print where the time went, per op");
+  command.add_option("--trace", arguments.trace, "write each instruction's time for Perfetto or chrome://tracing");
+  command.add_flag("--check-nan", arguments.check_nan, "stop at the first op that produces a NaN or an infinity");
   command.add_flag("--json", arguments.json, "print one JSON object instead of streaming text");
   command.footer(
       "Examples:\n"
@@ -100,6 +108,7 @@ void describe_logits(CLI::App& command, LogitsArguments& arguments) {
   command.add_option("MODEL", arguments.model, "a GGUF file or a .model")->required();
   add_ids(command, arguments.ids, "the token ids to run")->required();
   command.add_option("-o,--output", arguments.output, "the .npy to write, float32 [positions, vocabulary]")->required();
+  add_kv_type(command, arguments.kv_type);
   command.add_option("--backend", arguments.backend, "run on this backend");
   add_threads(command, arguments.threads);
   command.footer("Example:\n  weft logits model.gguf --ids 1,300,417 -o logits.npy");
@@ -161,7 +170,7 @@ void describe_bench(CLI::App& command, BenchArguments& arguments) {
   add_threads(command, arguments.threads);
   command.add_option("--ctx", arguments.context, "context to reserve (default: prompt and new tokens)")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 31));
-  command.add_option("--kv-type", arguments.kv_type, "how keys and values are kept")->capture_default_str();
+  add_kv_type(command, arguments.kv_type);
   command.add_option("--backend", arguments.backend, "run on this backend");
   command.add_flag("--serve", arguments.serve, "one run, and one line of JSON, per line on standard input");
   command.add_flag("--json", arguments.json, "print one JSON object");

@@ -19,9 +19,10 @@ struct RunArguments {
   std::optional<std::int64_t> top_k;
   std::optional<std::uint64_t> seed;
   std::vector<std::string> stop;
-  bool ignore_eos = false, no_bos = false, profile = false, json = false;
+  bool ignore_eos = false, no_bos = false, profile = false, check_nan = false, json = false;
   int threads = 0;
-  std::string backend;
+  std::string backend, kv_type = "f16";
+  std::string trace;  // file to write
 };
 
 struct ImportArguments {
@@ -58,7 +59,7 @@ struct PassesArguments {
 struct LogitsArguments {
   std::string model, output;
   std::vector<std::int32_t> ids;
-  std::string backend;
+  std::string backend, kv_type = "f32";
   int threads = 0;
 };
 
@@ -81,7 +82,7 @@ struct BenchArguments {
   std::string model;
   std::int64_t prompt = 512, new_tokens = 64, repeats = 5;
   std::int64_t context = 0;  // 0: prompt and new tokens
-  std::string kv_type = "f32", backend;
+  std::string kv_type = "f16", backend;
   int threads = 0;
   bool serve = false, json = false;
 };

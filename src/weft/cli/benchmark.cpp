@@ -32,16 +32,13 @@ std::int32_t likeliest(const Tensor& logits) {
 }
 
 LanguageModel open_model(const BenchArguments& arguments, double& seconds) {
-  // The runtime keeps keys and values as they are computed.
-  if (arguments.kv_type != "f32")
-    fail(ErrorKind::unsupported, "UnsupportedKvType", "--kv-type", "\"{}\" is none that this build keeps; it has f32",
-         arguments.kv_type);
   const auto start = Clock::now();
   LanguageModel model = LanguageModel::open(
       arguments.model,
       {.context = arguments.context > 0 ? arguments.context : arguments.prompt + arguments.new_tokens + 1,
        .threads = arguments.threads,
        .backend = arguments.backend,
+       .kv_type = *dtype_from_name(arguments.kv_type),
        .canceled = InterruptGuard::interrupted});
   seconds = seconds_since(start);
   return model;

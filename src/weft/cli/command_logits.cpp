@@ -14,6 +14,7 @@ int logits(const LogitsArguments& arguments) {
       LanguageModel::open(arguments.model, {.context = static_cast<std::int64_t>(arguments.ids.size()),
                                             .threads = arguments.threads,
                                             .backend = arguments.backend,
+                                            .kv_type = *dtype_from_name(arguments.kv_type),
                                             .canceled = InterruptGuard::interrupted});
   try {
     write_npy(arguments.output, model.logits(arguments.ids));

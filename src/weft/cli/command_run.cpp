@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "weft/base/fail.h"
 #include "weft/cli/bundled_model.h"
 #include "weft/cli/interrupt.h"
 #include "weft/cli/json_output.h"
@@ -15,6 +16,7 @@
 #include "weft/cli/text_input.h"
 #include "weft/models/checkpoint.h"
 #include "weft/models/language_model.h"
+#include "weft/runtime/profile.h"
 
 namespace weft::cli {
 namespace {
@@ -52,6 +54,10 @@ void print_timings(const RunReport& report) {
 }
 
 void print_profile(const GraphExecutor& executor) {
+  if (const Profile* profile = executor.profile()) {
+    fmt::print(stderr, "{}", profile->table());
+    return;
+  }
   struct Row {
     std::uint64_t runs = 0;
     double seconds = 0;
@@ -81,7 +87,9 @@ int run(const RunArguments& arguments) {
                                             {.context = arguments.context,
                                              .threads = arguments.threads,
                                              .backend = arguments.backend,
-                                             .profile = arguments.profile,
+                                             .kv_type = *dtype_from_name(arguments.kv_type),
+                                             .profile = arguments.profile || !arguments.trace.empty(),
+                                             .check_finite = arguments.check_nan,
                                              .canceled = InterruptGuard::interrupted});
   RunReport report;
   report.load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -102,6 +110,12 @@ int run(const RunArguments& arguments) {
   std::fflush(stdout);
   if (!arguments.json || InterruptGuard::interrupted()) print_timings(report);
   if (arguments.profile) print_profile(model.executor());
+  if (!arguments.trace.empty()) {
+    const Profile* profile = model.executor().profile();
+    if (profile == nullptr)
+      fail(ErrorKind::unsupported, "NoTrace", "--trace", "the backend {} runs no program to trace", model.backend());
+    profile->write_trace(arguments.trace);
+  }
   return InterruptGuard::interrupted() ? interrupted_status : 0;
 }
 

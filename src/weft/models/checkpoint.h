@@ -15,7 +15,7 @@
 #include "weft/ir/graph.h"
 #include "weft/models/model_config.h"
 #include "weft/models/sampling_options.h"
-#include "weft/runtime/weight_source.h"
+#include "weft/runtime/graph_executor.h"
 #include "weft/text/vocabulary.h"
 
 namespace weft {

@@ -105,6 +105,7 @@ LanguageModel LanguageModel::create(std::shared_ptr<const Checkpoint> checkpoint
                                                    .bounds = {{id_rows.text(), chunk}, {rows_input, chunk}},
                                                    .kv_dtype = options.kv_type,
                                                    .profile = options.profile,
+                                                   .check_finite = options.check_finite,
                                                    .canceled = options.canceled});
   Vocabulary vocabulary = checkpoint->vocabulary();
   checkpoint->finish_verification();

@@ -33,7 +33,8 @@ struct LanguageModelOptions {
   std::string backend = {};    // forced backend
   DType kv_type = DType::f16;  // of the KV cache: f32, f16, bf16 or q8_0; the backend `reference` has f32 alone
   bool profile = false;
-  std::int64_t chunk = 512;  // prompt rows per run
+  bool check_finite = false;  // NonFiniteOutput names the first op that produces a NaN or an infinity
+  std::int64_t chunk = 512;   // prompt rows per run
   std::function<bool()> canceled = {};
 };
 

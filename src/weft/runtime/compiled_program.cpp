@@ -8,16 +8,16 @@
 #include "weft/base/log.h"
 #include "weft/base/system_memory.h"
 #include "weft/lir/program_builder.h"
+#include "weft/passes/pipeline.h"
 #include "weft/runtime/no_state.h"
 #include "weft/runtime/position_inputs.h"
 
 namespace weft {
 
 CompiledProgram::CompiledProgram(Graph source, ExecConfig settings)
-    : config(std::move(settings)),
-      graph(with_position_mode(std::move(source), config.position_mode)),
-      pool(config.pool ? config.pool : std::make_shared<ThreadPool>()) {
+    : config(std::move(settings)), pool(config.pool ? config.pool : std::make_shared<ThreadPool>()) {
   const std::string preferred = config.backend.empty() ? "cpu" : config.backend;
+  graph = optimized(with_position_mode(std::move(source), config.position_mode), backend_named(preferred));
   lir::ProgramBuilder builder(graph);
   const LowerOptions options{.kv_dtype = config.kv_dtype};
   for (std::int32_t i = 0; i < graph.size(); ++i) {
@@ -29,6 +29,17 @@ CompiledProgram::CompiledProgram(Graph source, ExecConfig settings)
   }
   program = builder.finish();
   bound_symbols();
+}
+
+Graph CompiledProgram::optimized(Graph source, const Backend& backend) {
+  PipelineOptions options;
+  options.without = config.without_passes;
+  Graph fused = run_pipeline(std::move(source), options, &pass_reports);
+  // A fused op that the backend has no kernel for is better off in its parts.
+  return unfuse(fused, [&](const Node& node) {
+    const auto index = static_cast<std::int32_t>(&node - fused.nodes().data());
+    return node.schema->unfuse.state == Rule::State::built && !backend.supports(fused, index).supported;
+  });
 }
 
 const Backend& CompiledProgram::backend_named(const std::string& name) {

@@ -12,6 +12,7 @@
 #include "weft/backend/backend.h"
 #include "weft/base/thread_pool.h"
 #include "weft/lir/program.h"
+#include "weft/passes/pipeline.h"
 #include "weft/runtime/graph_executor.h"
 
 namespace weft {
@@ -22,7 +23,8 @@ struct CompiledProgram {
   CompiledProgram& operator=(const CompiledProgram&) = delete;
 
   ExecConfig config;
-  Graph graph;
+  Graph graph;  // after the passes
+  PipelineReport pass_reports;
   std::shared_ptr<ThreadPool> pool;
   std::vector<std::unique_ptr<Backend>> backends;
   std::vector<Placement> placements;
@@ -32,6 +34,7 @@ struct CompiledProgram {
   std::vector<std::int64_t> symbol_lows;
 
  private:
+  Graph optimized(Graph source, const Backend& backend);
   const Backend& backend_named(const std::string& name);
   const Backend& place(std::int32_t node, const std::string& preferred);
   void bound_symbols();

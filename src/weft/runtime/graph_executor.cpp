@@ -39,6 +39,7 @@ std::int64_t GraphExecutor::past_length() const { return runner_->past(); }
 const Graph& GraphExecutor::graph() const { return runner_->graph(); }
 const std::vector<Placement>& GraphExecutor::placements() const { return runner_->placements(); }
 std::vector<OpTiming> GraphExecutor::timings() const { return runner_->timings(); }
+const Profile* GraphExecutor::profile() const { return runner_->profile(); }
 RunCounters GraphExecutor::counters() const { return runner_->counters(); }
 
 }  // namespace weft

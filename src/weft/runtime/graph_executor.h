@@ -15,17 +15,40 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "weft/base/export.h"
 #include "weft/base/tensor.h"
 #include "weft/ir/graph.h"
-#include "weft/runtime/weight_source.h"
 
 namespace weft {
 
+class Profile;
 class Runner;
 class ThreadPool;
+
+// Where an executor gets the weights that a graph's Param nodes name. Read while a graph is prepared, never later.
+class WEFT_API WeightSource {
+ public:
+  virtual ~WeightSource() = default;
+  // The tensor, as the file holds it (packed types stay packed), or an undefined one when there is none.
+  virtual Tensor find(const std::string& name) const = 0;
+};
+
+class WEFT_API WeightMap final : public WeightSource {
+ public:
+  WeightMap() = default;
+  explicit WeightMap(std::map<std::string, Tensor> tensors) : tensors_(std::move(tensors)) {}
+  void set(std::string name, Tensor tensor) { tensors_.insert_or_assign(std::move(name), std::move(tensor)); }
+  Tensor find(const std::string& name) const override {
+    const auto it = tensors_.find(name);
+    return it == tensors_.end() ? Tensor() : it->second;
+  }
+
+ private:
+  std::map<std::string, Tensor> tensors_;
+};
 
 enum class PositionMode {
   per_row,      // `pos` holds past, past + 1, ... for the rows of the run
@@ -47,9 +70,10 @@ struct ExecConfig {
                                                     // it, rounded up to a power of two, planned anew when exceeded
   std::optional<DType> kv_dtype = {};               // how KV rows are kept: f32, f16, bf16, q8_0; absent: as declared
   PositionMode position_mode = PositionMode::per_row;
-  bool profile = false;                 // time every node
-  bool check_finite = false;            // NonFiniteOutput at the first NaN or infinity that an op produces
-  std::function<bool()> canceled = {};  // asked between nodes; true ends the run with a Canceled error
+  std::vector<std::string> without_passes = {};  // passes of the compiler to leave out
+  bool profile = false;                          // time every node
+  bool check_finite = false;                     // NonFiniteOutput at the first NaN or infinity that an op produces
+  std::function<bool()> canceled = {};           // asked between nodes; true ends the run with a Canceled error
 };
 
 // Why a node runs where it runs.
@@ -110,6 +134,8 @@ class WEFT_API GraphExecutor {
   const Graph& graph() const;
   const std::vector<Placement>& placements() const;
   std::vector<OpTiming> timings() const;  // with ExecConfig::profile, per node that ran
+  // With ExecConfig::profile, where a compiled program's time went (runtime/profile.h); else null.
+  const Profile* profile() const;
   RunCounters counters() const;
 
  private:

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -68,7 +67,13 @@ ProgramRunner::ProgramRunner(std::shared_ptr<const CompiledProgram> compiled,
   sizes_.assign(program.sizes.size(), 0);
   buffers_.assign(program.buffers.size(), nullptr);
   positions_.resize(program.inputs.size());
-  timings_.resize(program.instructions.size());
+  if (compiled_->config.profile) {
+    timings_.resize(program.instructions.size());
+    profile_.emplace();
+    for (const lir::Instruction& instruction : program.instructions)
+      profile_->add_instruction(instruction.kernel, instruction.op,
+                                compiled_->graph.node(instruction.node).origin.label);
+  }
   for (std::size_t i = 0; i < program.inputs.size(); ++i)
     if (compiled_->graph.node(program.inputs[i].node).text("source") == "caller")
       caller_inputs_.push_back(static_cast<std::int32_t>(i));
@@ -326,7 +331,6 @@ void ProgramRunner::check_finite(const lir::Instruction& instruction, const lir:
 }
 
 void ProgramRunner::execute() {
-  using Clock = std::chrono::steady_clock;
   const lir::Program& program = compiled_->program;
   lir::Frame frame;
   frame.sizes = sizes_.data();
@@ -337,13 +341,12 @@ void ProgramRunner::execute() {
   frame.thread_scratch = thread_scratch_.data();
   frame.thread_scratch_stride = plan_.thread_scratch_bytes;
   frame.state = this;
-  const bool profile = compiled_->config.profile;
   for (std::size_t i = 0; i < program.instructions.size(); ++i) {
     const lir::Instruction& instruction = program.instructions[i];
     if (compiled_->config.canceled && compiled_->config.canceled())
       fail(ErrorKind::canceled, "Canceled", compiled_->graph.where(instruction.node), "the run was canceled");
     frame.scratch = arena_.data() + plan_.scratch_offsets[i];
-    const auto start = profile ? Clock::now() : Clock::time_point();
+    const std::int64_t start = profile_ ? Profile::now_ns() : 0;
     try {
       instruction.step->run(frame);
     } catch (const Error& error) {
@@ -355,8 +358,12 @@ void ProgramRunner::execute() {
            "the machine has no memory left");
     }
     if (compiled_->config.check_finite) check_finite(instruction, frame);
-    if (profile) {
-      timings_[i].seconds += std::chrono::duration<double>(Clock::now() - start).count();
+    if (profile_) {
+      const std::int64_t duration = Profile::now_ns() - start;
+      const lir::Cost cost = instruction.step->cost(sizes_.data());
+      profile_->record(static_cast<std::uint32_t>(i), start, duration, static_cast<std::uint64_t>(cost.bytes()),
+                       static_cast<std::uint64_t>(cost.flops));
+      timings_[i].seconds += static_cast<double>(duration) * 1e-9;
       ++timings_[i].runs;
     }
   }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "weft/lir/memory_plan.h"
 #include "weft/runtime/compiled_program.h"
 #include "weft/runtime/position_inputs.h"
+#include "weft/runtime/profile.h"
 #include "weft/runtime/runner.h"
 
 namespace weft {
@@ -47,9 +49,11 @@ class ProgramRunner final : public Runner, private StateAccess {
   const std::vector<Placement>& placements() const override { return compiled_->placements; }
   std::vector<OpTiming> timings() const override;
   RunCounters counters() const override;
+  const Profile* profile() const override { return profile_ ? &*profile_ : nullptr; }
 
   const CompiledProgram& compiled() const { return *compiled_; }
-  const BoundWeights& weights() const { return *weights_; }
+  std::shared_ptr<const CompiledProgram> shared_program() const { return compiled_; }
+  std::shared_ptr<const BoundWeights> shared_weights() const { return weights_; }
   void set_weights(std::shared_ptr<const BoundWeights> weights);
   const lir::ArenaPlan& plan() const { return plan_; }
 
@@ -100,7 +104,8 @@ class ProgramRunner final : public Runner, private StateAccess {
   std::unordered_map<std::int32_t, Pcg32> generators_;
   std::int64_t past_ = 0, runs_ = 0;
   RunCounters counters_;
-  std::vector<OpTiming> timings_;  // by instruction
+  std::optional<Profile> profile_;
+  std::vector<OpTiming> timings_;  // by instruction, where there is a profile
 };
 
 }  // namespace weft

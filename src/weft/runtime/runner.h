@@ -22,6 +22,7 @@ class Runner {
   virtual const Graph& graph() const = 0;
   virtual const std::vector<Placement>& placements() const = 0;
   virtual std::vector<OpTiming> timings() const = 0;
+  virtual const Profile* profile() const { return nullptr; }
   virtual RunCounters counters() const = 0;
 };
 

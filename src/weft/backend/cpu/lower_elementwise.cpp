@@ -1,14 +1,17 @@
-// Functions of single elements, and softmax.
+// Functions of single elements, chains of them, gates and softmax.
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <memory>
 #include <utility>
 
+#include "weft/backend/cpu/elementwise_chain.h"
 #include "weft/backend/cpu/lowering.h"
 #include "weft/backend/cpu/unary_kind.h"
 #include "weft/backend/cpu/vector_kernels.h"
 #include "weft/base/fail.h"
 #include "weft/base/thread_pool.h"
+#include "weft/ops/elementwise_region.h"
 
 namespace weft::cpu {
 namespace {
@@ -201,10 +204,143 @@ void emit_softmax(Lowering& lowering, std::int32_t index) {
   lowering.builder.emit(std::move(instruction));
 }
 
+// --- chains -------------------------------------------------------------------------------------------------------
+
+// Steps run tile by tile, so what lies between them stays in the cache.
+class ChainStepRun final : public lir::Step {
+ public:
+  ChainStepRun(std::vector<ChainStep> steps, std::vector<Operand> inputs, std::vector<RegionBroadcast> reach, Operand y,
+               CpuLevel level)
+      : steps_(std::move(steps)),
+        inputs_(std::move(inputs)),
+        reach_(std::move(reach)),
+        y_(std::move(y)),
+        kernels_(vector_kernels(level)) {}
+
+  void run(const Frame& frame) const override {
+    std::array<VectorOperand, most_region_inputs> inputs;
+    for (std::size_t i = 0; i < inputs_.size(); ++i)
+      inputs[i] = {frame.data(inputs_[i]), reach_[i] == RegionBroadcast::full ? 0 : frame.numel(inputs_[i])};
+    float* y = frame.data(y_);
+    frame.pool->parallel_for(frame.numel(y_), tile, [&](std::int64_t begin, std::int64_t end) {
+      run_chain(steps_, {inputs.data(), inputs_.size()}, y, begin, end, kernels_,
+                frame.scratch_of(ThreadPool::thread_index()));
+    });
+  }
+  std::size_t thread_scratch_bytes(const std::int64_t*) const override {
+    return static_cast<std::size_t>(chain_scratch_bytes);
+  }
+  lir::Cost cost(const std::int64_t* sizes) const override {
+    const double count = count_of(y_, sizes);
+    return {.flops = static_cast<double>(steps_.size()) * count,
+            .activation_bytes = 4 * static_cast<double>(inputs_.size() + 1) * count};
+  }
+
+ private:
+  std::vector<ChainStep> steps_;
+  std::vector<Operand> inputs_;
+  std::vector<RegionBroadcast> reach_;
+  Operand y_;
+  const VectorKernels& kernels_;
+};
+
+std::string refuse_region(const Graph& graph, const Node& node) {
+  if (node.outputs[0].type.dtype != DType::f32) return "the result is not f32";
+  for (const Value input : node.inputs) {
+    if (!is_f32(graph, input)) return "an operand is not f32";
+    if (!region_broadcast(graph.type(input).shape, node.outputs[0].type.shape)) return "the broadcast has no kernel";
+  }
+  for (const RegionStep& step : parse_region(node.text("chain"))) {
+    const bool unary = step.op == RegionStep::Op::activation && unary_kind(step.kind),
+               binary = step.op == RegionStep::Op::binary && binary_kind(step.kind);
+    if (!unary && !binary) return "no kernel for the step " + step.kind;
+  }
+  return {};
+}
+
+void emit_region(Lowering& lowering, std::int32_t index) {
+  const Node& node = lowering.node(index);
+  std::vector<ChainStep> steps;
+  for (const RegionStep& step : parse_region(node.text("chain"))) {
+    const auto operand = [&](std::size_t i) {
+      const auto at = static_cast<std::int32_t>(step.operands[i].index);
+      return step.operands[i].is_step ? ChainOperand::of_step(at) : ChainOperand::of_input(at);
+    };
+    ChainStep lowered;
+    lowered.a = operand(0);
+    if (step.op == RegionStep::Op::activation) {
+      lowered.kind = ChainStep::Kind::unary;
+      lowered.unary = *unary_kind(step.kind);
+      lowered.alpha = static_cast<float>(step.alpha.value_or(step.kind == "leaky_relu" ? 0.01 : 1.0));
+    } else {
+      lowered.kind = ChainStep::Kind::binary;
+      lowered.binary = *binary_kind(step.kind);
+      lowered.b = operand(1);
+    }
+    steps.push_back(lowered);
+  }
+  lir::Instruction instruction{.op = node.schema->name, .kernel = {}, .backend = "cpu", .node = index};
+  instruction.kernel = kernel_name(fmt::format("chain of {}", steps.size()), lowering.level);
+  std::vector<RegionBroadcast> reach;
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    instruction.inputs.push_back(lowering.builder.operand(node.inputs[i]));
+    reach.push_back(*region_broadcast(lowering.graph().type(node.inputs[i]).shape, node.outputs[0].type.shape));
+    if (reach.back() == RegionBroadcast::full && instruction.in_place_input == lir::none)
+      instruction.in_place_input = static_cast<std::int32_t>(i);
+  }
+  instruction.outputs = {lowering.builder.allocate({index, 0})};
+  instruction.step = std::make_unique<ChainStepRun>(std::move(steps), instruction.inputs, std::move(reach),
+                                                    instruction.outputs[0], lowering.level);
+  lowering.builder.emit(std::move(instruction));
+}
+
+// --- gates --------------------------------------------------------------------------------------------------------
+
+// silu of one half of each row times the other half.
+class SwigluStep final : public lir::Step {
+ public:
+  SwigluStep(Operand x, Operand y, bool gate_first, CpuLevel level)
+      : x_(std::move(x)), y_(std::move(y)), gate_first_(gate_first), kernels_(vector_kernels(level)) {}
+  void run(const Frame& frame) const override {
+    const std::int64_t width = frame.size(y_.dims.back()), rows = width == 0 ? 0 : frame.numel(y_) / width;
+    frame.pool->parallel_for(rows, std::max<std::int64_t>(1, tile / std::max<std::int64_t>(width, 1)),
+                             [&](std::int64_t begin, std::int64_t end) {
+                               for (std::int64_t r = begin; r < end; ++r) {
+                                 const float* row = frame.data(x_) + 2 * r * width;
+                                 kernels_.gated(UnaryKind::silu, gate_first_ ? row : row + width,
+                                                gate_first_ ? row + width : row, frame.data(y_) + r * width, width);
+                               }
+                             });
+  }
+  lir::Cost cost(const std::int64_t* sizes) const override {
+    return {.flops = 10 * count_of(y_, sizes), .activation_bytes = 12 * count_of(y_, sizes)};
+  }
+
+ private:
+  Operand x_, y_;
+  bool gate_first_;
+  const VectorKernels& kernels_;
+};
+
+std::string refuse_swiglu(const Graph& graph, const Node& node) {
+  return is_f32(graph, node.inputs[0]) && node.outputs[0].type.dtype == DType::f32 ? "" : "x or y is not f32";
+}
+
+void emit_swiglu(Lowering& lowering, std::int32_t index) {
+  const Node& node = lowering.node(index);
+  const Operand x = lowering.builder.operand(node.inputs[0]), y = lowering.builder.allocate({index, 0});
+  lir::Instruction instruction{.op = node.schema->name, .kernel = {}, .backend = "cpu", .node = index};
+  instruction.kernel = kernel_name("swiglu", lowering.level);
+  instruction.inputs = {x};
+  instruction.outputs = {y};
+  instruction.step = std::make_unique<SwigluStep>(x, y, node.boolean("gate_first"), lowering.level);
+  lowering.builder.emit(std::move(instruction));
+}
+
 constexpr LoweringRule rules[] = {
-    {"Activation", refuse_activation, emit_activation},
-    {"Binary", refuse_binary, emit_binary},
-    {"Softmax", refuse_softmax, emit_softmax},
+    {"Activation", refuse_activation, emit_activation}, {"Binary", refuse_binary, emit_binary},
+    {"Softmax", refuse_softmax, emit_softmax},          {"ElementwiseRegion", refuse_region, emit_region},
+    {"FusedSwiGLU", refuse_swiglu, emit_swiglu},
 };
 
 }  // namespace
