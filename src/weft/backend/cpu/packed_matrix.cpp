@@ -3,7 +3,6 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <new>
@@ -21,22 +20,16 @@ namespace {
 
 constexpr std::size_t huge_page = std::size_t{2} << 20;
 
-// Zeroed bytes, 64-byte aligned. Large ones are mapped from a huge page's boundary on, for fewer faults while packing
-// and fewer TLB misses while reading; what is not touched costs nothing.
+// Zeroed bytes, 64-byte aligned, as fresh pages. Large ones start at a huge page's boundary, for fewer faults while
+// packing and fewer TLB misses while reading; what is not touched costs nothing.
 std::shared_ptr<std::byte> allocate_zeroed(std::size_t size) {
-  if (size < 2 * huge_page) {
-    const std::size_t rounded = (std::max<std::size_t>(size, 1) + 63) / 64 * 64;
-    void* bytes = std::aligned_alloc(64, rounded);
-    if (bytes == nullptr) throw std::bad_alloc();
-    std::memset(bytes, 0, rounded);
-    return {static_cast<std::byte*>(bytes), std::free};
-  }
-  const std::size_t mapped = size + huge_page;
+  const std::size_t alignment = size < huge_page ? 64 : huge_page;
+  const std::size_t mapped = size + alignment;
   void* base = ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (base == MAP_FAILED) throw std::bad_alloc();
   const auto address = reinterpret_cast<std::uintptr_t>(base);
-  auto* bytes = reinterpret_cast<std::byte*>((address + huge_page - 1) / huge_page * huge_page);
-  ::madvise(bytes, size, MADV_HUGEPAGE);
+  auto* bytes = reinterpret_cast<std::byte*>((address + alignment - 1) / alignment * alignment);
+  if (size >= huge_page) ::madvise(bytes, size / huge_page * huge_page, MADV_HUGEPAGE);
   return {bytes, [base, mapped](std::byte*) { ::munmap(base, mapped); }};
 }
 
