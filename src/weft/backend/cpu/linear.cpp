@@ -43,7 +43,11 @@ MutableQuantizedRows quantized_rows(std::span<std::byte> buffer, std::int64_t ro
 const LinearKernels& linear_kernels(CpuLevel level) {
   switch (level) {
 #if defined(__x86_64__)
-    case CpuLevel::avx512_vnni: return avx512_vnni_linear;
+    case CpuLevel::avx2: return avx2_linear;
+    case CpuLevel::avx_vnni: return avx_vnni_linear;
+    case CpuLevel::avx512: return avx512_linear;
+    case CpuLevel::avx512_vnni:
+    case CpuLevel::amx: return avx512_vnni_linear;
 #endif
     default: return portable_linear;
   }

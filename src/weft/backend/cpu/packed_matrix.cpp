@@ -1,16 +1,13 @@
 #include "weft/backend/cpu/packed_matrix.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <mutex>
-#include <new>
 #include <utility>
 
 #include "weft/backend/cpu/pack_panel.h"
 #include "weft/backend/cpu/packed_layout.h"
+#include "weft/backend/cpu/packed_memory.h"
 #include "weft/base/fail.h"
 #include "weft/base/half.h"
 // Last: it includes nothing itself.
@@ -18,27 +15,6 @@
 
 namespace weft::cpu {
 namespace {
-
-constexpr std::size_t huge_page = std::size_t{2} << 20;
-
-// Zeroed bytes, 64-byte aligned. Large ones are mapped from a huge page's boundary on, for fewer faults while packing
-// and fewer TLB misses while reading; what is not touched costs nothing.
-std::shared_ptr<std::byte> allocate_zeroed(std::size_t size) {
-  if (size < 2 * huge_page) {
-    const std::size_t rounded = (std::max<std::size_t>(size, 1) + 63) / 64 * 64;
-    void* bytes = std::aligned_alloc(64, rounded);
-    if (bytes == nullptr) throw std::bad_alloc();
-    std::memset(bytes, 0, rounded);
-    return {static_cast<std::byte*>(bytes), std::free};
-  }
-  const std::size_t mapped = size + huge_page;
-  void* base = ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (base == MAP_FAILED) throw std::bad_alloc();
-  const auto address = reinterpret_cast<std::uintptr_t>(base);
-  auto* bytes = reinterpret_cast<std::byte*>((address + huge_page - 1) / huge_page * huge_page);
-  ::madvise(bytes, size, MADV_HUGEPAGE);
-  return {bytes, [base, mapped](std::byte*) { ::munmap(base, mapped); }};
-}
 
 // One row of a panel, as the operations object of packed_codes-inl.h.
 struct OneLane {
@@ -144,7 +120,7 @@ PackedMatrix PackedMatrix::pack(const Tensor& weight, ThreadPool& pool,
   matrix.columns_ = weight.dim(1);
   const std::size_t size = packed_bytes(matrix.dtype_, matrix.rows_, matrix.columns_);
   matrix.panel_bytes_ = static_cast<std::size_t>(panel_layout(matrix.dtype_).panel_bytes(matrix.columns_));
-  const std::shared_ptr<std::byte> data = allocate_zeroed(size);
+  const std::shared_ptr<std::byte> data = allocate_packed(size);
   matrix.data_ = data;
   if (matrix.rows_ == 0) return matrix;
 
