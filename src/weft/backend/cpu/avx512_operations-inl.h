@@ -12,8 +12,8 @@ struct Avx512 {
   using I = __m512i;
   using U8 = __m512i;
 
-  static constexpr int tile_panels = 2, tile_rows = 6, float_rows = 12, direct_rows = 4;
-  static constexpr int prefetch_distance = 2048;
+  static constexpr int tile_panels = 2, tile_rows = 6, float_rows = 12, row_panels = 8, direct_rows = 4;
+  static constexpr int prefetch_distance = 1024;
 
   static WEFT_INLINE U8 load(Bytes in) { return _mm512_loadu_si512(in); }
   static WEFT_INLINE void store(std::uint8_t* out, U8 v) { _mm512_storeu_si512(out, v); }

@@ -147,6 +147,12 @@ void append_heads(const KvLayout& layout, std::byte* k, std::byte* v, std::int64
   const VectorKernels& kernels = vector_kernels(level);
   const std::int64_t panel_bytes = key_panel_bytes(layout), row_bytes = value_row_bytes(layout);
   const std::int64_t row_scales = scale_blocks(layout.v_head_dim) * scale_bytes;
+  // One key touches every line of its panel in each head: all of them are asked for before the first is needed.
+  if (rows == 1)
+    for (std::int64_t head = first_head; head < last_head; ++head) {
+      const std::byte* panel = k + head * key_head_bytes(layout) + past / panel_keys * panel_bytes;
+      for (std::int64_t line = 0; line < panel_bytes; line += 64) __builtin_prefetch(panel + line, 1);
+    }
   for (std::int64_t head = first_head; head < last_head; ++head) {
     std::byte* head_k = k + head * key_head_bytes(layout);
     std::byte* head_v = v + head * value_head_bytes(layout);

@@ -31,7 +31,8 @@ struct Linear {
     return reinterpret_cast<Bytes>(weight.panel(panel).data());
   }
 
-  // --- integer weights, few rows: straight from the packed panel -------------------------------------------------
+  // --- integer weights, 2 to direct_rows rows: straight from the packed panel
+  // -------------------------------------------------
 
   template <class Code, int rows>
   static void direct(const PackedMatrix& weight, const QuantizedRows& x, std::int64_t first, std::int64_t last,
@@ -94,6 +95,67 @@ struct Linear {
       const int count = lanes_of(weight.rows(), panel);
       unroll<rows>([&](auto r) WEFT_INLINE_LAMBDA { l.store_lanes(y + r * y_stride + panel * lanes, out[r], count); });
     }
+  }
+
+  // One row: `count` panels side by side, so that a broadcast serves all and as many streams are read.
+  template <class Code, int count>
+  static void direct_row(const PackedMatrix& weight, const QuantizedRows& x, std::int64_t panel, float* y) {
+    constexpr L l{};
+    constexpr int groups = Code::chunk / Code::group;  // of a chunk
+    constexpr int chunks = Code::record / Code::chunk;
+    constexpr int bytes = Code::value_bytes / chunks;
+    const std::int64_t records = x.columns / Code::record;
+    const std::int64_t plane = PanelLayout{Code::record, Code::scale_bytes, 0}.scale_plane(x.columns);
+    Bytes scales[count], values[count];
+    F out[count];
+    unroll<count>([&](auto p) WEFT_INLINE_LAMBDA {
+      scales[p] = bytes_of(weight, panel + p);
+      values[p] = scales[p] + plane;
+      out[p] = l.set(0);
+    });
+    const std::int8_t* quants = x.values;
+    const float* dx = x.scales;
+    const std::int32_t* sums = x.sums;
+    for (std::int64_t record = 0; record < records; ++record) {
+      for (int chunk = 0; chunk < chunks; ++chunk) {
+        std::int32_t sum[groups];
+        unroll<groups>([&](auto g) WEFT_INLINE_LAMBDA {
+          const std::int32_t* part = sums + g * (Code::group / 16);
+          sum[g] = Code::group == 32 ? part[0] + part[1] : part[0];
+        });
+        unroll<count>([&](auto p) WEFT_INLINE_LAMBDA {
+          unroll<bytes / 64>([&](auto line) WEFT_INLINE_LAMBDA {
+            __builtin_prefetch(values[p] + chunk * bytes + L::prefetch_distance + 64 * line);
+          });
+          __builtin_prefetch(scales[p] + L::prefetch_distance / 2);
+          I acc[groups];
+          unroll<groups>([&](auto g) WEFT_INLINE_LAMBDA {
+            acc[g] = l.seti(Code::zero != 0 && unsigned_codes<Code::bits> ? -Code::zero * sum[g] : 0);
+          });
+          Code::unpack(l, values[p], chunk, [&](const U8& codes, auto group) WEFT_INLINE_LAMBDA {
+            constexpr int at = group, g = at / (Code::group / 4);
+            acc[g] = l.template dot<Code::bits>(acc[g], codes, l.quad(quants + 4 * at));
+          });
+          unroll<groups>([&](auto g) WEFT_INLINE_LAMBDA {
+            const F step = l.set(dx[g * Code::group / 32]);
+            out[p] = l.fma(l.to_float(acc[g]), l.mul(Code::scale(l, scales[p], chunk * groups + g), step), out[p]);
+            if constexpr (Code::minimums)
+              out[p] = l.fma(Code::minimum(l, scales[p], chunk * groups + g),
+                             l.set(dx[g * Code::group / 32] * static_cast<float>(sum[g])), out[p]);
+          });
+        });
+        quants += Code::chunk;
+        dx += Code::chunk / 32;
+        sums += Code::chunk / 16;
+      }
+      unroll<count>([&](auto p) WEFT_INLINE_LAMBDA {
+        scales[p] += Code::scale_bytes;
+        values[p] += Code::value_bytes;
+      });
+    }
+    unroll<count>([&](auto p) WEFT_INLINE_LAMBDA {
+      l.store_lanes(y + (panel + p) * lanes, out[p], lanes_of(weight.rows(), panel + p));
+    });
   }
 
   // --- integer weights, many rows: a slab of columns unpacked, then tiles ----------------------------------------
@@ -249,9 +311,16 @@ struct Linear {
                       float* y, std::int64_t y_stride, std::byte* scratch) {
     with_code(weight.dtype(), [&](auto code) WEFT_INLINE_LAMBDA {
       using Code = decltype(code);
+      if (x.rows == 1) {
+        std::int64_t panel = first;
+        for (; panel + L::row_panels <= last; panel += L::row_panels)
+          direct_row<Code, L::row_panels>(weight, x, panel, y);
+        for (; panel < last; ++panel) direct_row<Code, 1>(weight, x, panel, y);
+        return;
+      }
       if (x.rows > L::direct_rows) return many<Code>(weight, x, first, last, y, y_stride, scratch);
-      unroll<L::direct_rows>([&](auto r) {
-        if (x.rows == r + 1) direct<Code, r + 1>(weight, x, first, last, y, y_stride);
+      unroll<L::direct_rows - 1>([&](auto r) {
+        if (x.rows == r + 2) direct<Code, r + 2>(weight, x, first, last, y, y_stride);
       });
     });
   }

@@ -45,7 +45,7 @@ struct Portable {
     Shorts even, odd;  // x0 x2 and x1 x3 in turn
   };
 
-  static constexpr int tile_panels = 1, tile_rows = 2, float_rows = 2, direct_rows = 1;
+  static constexpr int tile_panels = 1, tile_rows = 2, float_rows = 2, row_panels = 1, direct_rows = 1;
   static constexpr int prefetch_distance = 1024;
   static constexpr bool signs_bytes = false;  // whether dot<8> takes its codes minus 128
 

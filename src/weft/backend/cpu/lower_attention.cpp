@@ -302,8 +302,7 @@ class AppendHeadsStep final : public lir::Step {
     const HeadRows k{frame.data(k_), layout.kv_heads * layout.head_dim, layout.head_dim};
     const HeadRows v{frame.data(v_), layout.kv_heads * layout.v_head_dim, layout.v_head_dim};
     // A thread takes whole heads: two rows of a head may share a panel.
-    const std::int64_t grain = rows * layout.head_dim >= 4096 ? 1 : layout.kv_heads;
-    frame.pool->parallel_for(layout.kv_heads, grain, [&](std::int64_t first, std::int64_t last) {
+    frame.pool->parallel_for(layout.kv_heads, 1, [&](std::int64_t first, std::int64_t last) {
       append_heads(layout, storage.planes[0], storage.planes[1], storage.length, rows, k, v, first, last, level_);
     });
   }
