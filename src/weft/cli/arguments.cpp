@@ -177,6 +177,21 @@ void describe_bench(CLI::App& command, BenchArguments& arguments) {
   command.footer("Example:\n  weft bench model.gguf -p 512 -n 64 -r 5");
 }
 
+void describe_plan(CLI::App& command, PlanArguments& arguments) {
+  const auto tokens = CLI::Range(std::int64_t{0}, std::int64_t{1} << 30);
+  command.add_option("MODEL", arguments.model, "a GGUF file or a .model")->required();
+  command.add_option("--rows", arguments.rows, "tokens of the run")
+      ->capture_default_str()
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20));
+  command.add_option("--past", arguments.past, "tokens before it")->capture_default_str()->check(tokens);
+  command.add_option("--ctx", arguments.context, "context to plan for (default: the tokens of the run)")->check(tokens);
+  add_kv_type(command, arguments.kv_type);
+  command.add_option("--without", arguments.without, "leave out a pass; may be repeated")->allow_extra_args(false);
+  add_threads(command, arguments.threads);
+  command.add_flag("--json", arguments.json, "print one JSON object");
+  command.footer("Examples:\n  weft plan model.gguf\n  weft plan model.gguf --rows 512 --past 0");
+}
+
 }  // namespace
 
 ParseResult parse_arguments(int argc, const char* const* argv) {
@@ -196,6 +211,7 @@ ParseResult parse_arguments(int argc, const char* const* argv) {
   PassesArguments passes;
   CpuArguments cpu;
   BenchArguments bench;
+  PlanArguments plan;
   QuantizeArguments quantize;
   describe_run(*app.add_subcommand("run", "Continue a text with a language model"), run);
   describe_import(*app.add_subcommand("import", "Write a model as a .model, with its graph"), import);
@@ -208,6 +224,7 @@ ParseResult parse_arguments(int argc, const char* const* argv) {
   describe_passes(*app.add_subcommand("passes", "List the passes, or what they do to a model's graph"), passes);
   describe_cpu(*app.add_subcommand("cpu", "Show what the processor has, and measure it"), cpu);
   describe_bench(*app.add_subcommand("bench", "Measure a model's speed against the machine's limit"), bench);
+  describe_plan(*app.add_subcommand("plan", "Show what a model compiles to, and what the machine allows"), plan);
 
   try {
     app.parse(argc, argv);
@@ -231,6 +248,7 @@ ParseResult parse_arguments(int argc, const char* const* argv) {
     if (name == "passes") return {passes};
     if (name == "cpu") return {cpu};
     if (name == "bench") return {bench};
+    if (name == "plan") return {plan};
     return {ops};
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) {

@@ -87,9 +87,17 @@ struct BenchArguments {
   bool serve = false, json = false;
 };
 
+struct PlanArguments {
+  std::string model, kv_type = "f16";
+  std::int64_t rows = 1, past = 512, context = 0;
+  std::vector<std::string> without;  // passes
+  int threads = 0;
+  bool json = false;
+};
+
 using Arguments =
     std::variant<RunArguments, ImportArguments, InspectArguments, GraphArguments, LogitsArguments, TokenizeArguments,
-                 OpsArguments, PassesArguments, CpuArguments, BenchArguments, QuantizeArguments>;
+                 OpsArguments, PassesArguments, CpuArguments, BenchArguments, PlanArguments, QuantizeArguments>;
 
 struct ParseResult {
   std::optional<Arguments> arguments;

@@ -84,6 +84,43 @@ std::string bench_json(const BenchReport& report) {
   return json.dump();
 }
 
+std::string plan_json(const ProgramReport& report, const PlanCeilings& ceilings, const PlanArguments& arguments) {
+  nlohmann::ordered_json json{{"model", arguments.model}, {"rows", arguments.rows}, {"past", arguments.past}};
+  for (const PassReport& pass : report.passes) {
+    nlohmann::ordered_json misses = nlohmann::ordered_json::array();
+    for (const PassMiss& miss : pass.misses) misses.push_back({{"reason", miss.reason}, {"where", miss.where}});
+    json["passes"].push_back(
+        {{"name", pass.name}, {"ran", pass.ran}, {"matches", pass.matches}, {"misses", std::move(misses)}});
+  }
+  for (const InstructionReport& line : report.instructions)
+    json["instructions"].push_back({{"op", line.op},
+                                    {"kernel", line.kernel},
+                                    {"backend", line.backend},
+                                    {"label", line.label},
+                                    {"inputs", line.inputs},
+                                    {"outputs", line.outputs},
+                                    {"bytes", line.cost.bytes()},
+                                    {"flops", line.cost.flops}});
+  for (const BufferReport& buffer : report.buffers)
+    json["buffers"].push_back({{"name", buffer.name},
+                               {"offset", buffer.offset},
+                               {"bytes", buffer.size},
+                               {"first", buffer.first},
+                               {"last", buffer.last},
+                               {"in_place", buffer.shared}});
+  json["arena_bytes"] = report.arena_bytes;
+  json["arena_bytes_without_sharing"] = report.unshared_bytes;
+  json["weight_bytes"] = report.weight_bytes;
+  json["weight_bytes_read"] = report.total.weight_bytes;
+  json["state_bytes_read"] = report.total.state_bytes;
+  json["flops"] = report.total.flops;
+  json["bandwidth_gb_s"] = ceilings.bandwidth / 1e9;
+  json["memory_ceiling_tok_s"] = ceilings.memory_tok_s;
+  json["compute_ceiling_tok_s"] = ceilings.compute_tok_s;
+  json["predicted_tok_s"] = ceilings.predicted();
+  return json.dump();
+}
+
 std::string inspect_json(const FileReport& report, bool tensors) {
   nlohmann::ordered_json json{{"file", report.file}, {"format", report.format}, {"bytes", report.bytes}};
   for (const auto& [key, value] : report.facts) json["info"][key] = value;

@@ -6,7 +6,9 @@
 #include "weft/cli/benchmark.h"
 #include "weft/cli/cpu_report.h"
 #include "weft/cli/file_report.h"
+#include "weft/cli/plan_ceilings.h"
 #include "weft/models/language_model.h"
+#include "weft/runtime/program_report.h"
 
 namespace weft::cli {
 
@@ -24,5 +26,6 @@ std::string run_json(const RunReport& report);
 std::string inspect_json(const FileReport& report, bool tensors);
 std::string cpu_json(const CpuReport& report);
 std::string bench_json(const BenchReport& report);
+std::string plan_json(const ProgramReport& report, const PlanCeilings& ceilings, const PlanArguments& arguments);
 
 }  // namespace weft::cli

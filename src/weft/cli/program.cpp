@@ -24,6 +24,7 @@ int dispatch(const Arguments& arguments) {
     int operator()(const PassesArguments& a) const { return passes(a); }
     int operator()(const CpuArguments& a) const { return cpu(a); }
     int operator()(const BenchArguments& a) const { return bench(a); }
+    int operator()(const PlanArguments& a) const { return plan(a); }
     int operator()(const QuantizeArguments& a) const { return quantize(a); }
   };
   return std::visit(Visitor{}, arguments);

@@ -19,6 +19,7 @@ int ops(const OpsArguments& arguments);
 int passes(const PassesArguments& arguments);
 int cpu(const CpuArguments& arguments);
 int bench(const BenchArguments& arguments);
+int plan(const PlanArguments& arguments);
 int quantize(const QuantizeArguments& arguments);
 
 }  // namespace weft::cli

@@ -13,38 +13,13 @@
 #include "weft/base/thread_pool.h"
 #include "weft/base/utf8.h"
 #include "weft/models/checkpoint.h"
+#include "weft/models/language_program.h"
 #include "weft/ops/sampling.h"
-#include "weft/passes/select_rows.h"
 #include "weft/text/stop_strings.h"
 #include "weft/text/stream_decoder.h"
 
 namespace weft {
 namespace {
-
-// The names that a language-model graph has: what LanguageModel feeds and reads.
-constexpr const char* ids_input = "input_ids";
-constexpr const char* rows_input = "logit_rows";
-constexpr const char* logits_output = "logits";
-
-constexpr std::int64_t default_context = 4096;
-
-// A stored graph may name its one id input as it likes; any other set of inputs is not a language model's.
-void expect_language_model(const Graph& graph, const std::string& where) {
-  std::string found;
-  bool has_ids = false;
-  for (const std::int32_t index : graph.inputs()) {
-    const Node& node = graph.node(index);
-    if (node.text("source") != "caller") continue;
-    found += (found.empty() ? "" : ", ") + node.text("name") + " " + node.outputs[0].type.text();
-    has_ids |= node.text("name") == ids_input && node.outputs[0].type.shape.rank() == 1;
-  }
-  const bool has_logits = std::any_of(graph.outputs().begin(), graph.outputs().end(),
-                                      [](const GraphOutput& output) { return output.name == logits_output; });
-  if (!has_ids || !has_logits || found.find(',') != std::string::npos)
-    fail(ErrorKind::unsupported, "NotALanguageModel", where,
-         "the graph must take `{}` [n] alone and give `{}`; it takes {}", ids_input, logits_output,
-         found.empty() ? "nothing" : found);
-}
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -89,24 +64,10 @@ LanguageModel LanguageModel::open(const std::filesystem::path& path, const Langu
 }
 
 LanguageModel LanguageModel::create(std::shared_ptr<const Checkpoint> checkpoint, const LanguageModelOptions& options) {
-  const std::int64_t trained = checkpoint->config().max_position_embeddings;
-  const std::int64_t context = options.context > 0 ? options.context : std::min(trained, default_context);
-  if (options.context < 0)
-    fail(ErrorKind::invalid_argument, "InvalidArgument", "context", "{} tokens are no context", options.context);
-  Graph graph = checkpoint->graph();
-  expect_language_model(graph, checkpoint->path().string());
-  const std::int64_t chunk = std::clamp<std::int64_t>(options.chunk, 1, std::max<std::int64_t>(context, 1));
-  const Dim id_rows = graph.node(*graph.find_input(ids_input)).outputs[0].type.shape[0];
-  auto pool = std::make_shared<ThreadPool>(options.threads);
-  GraphExecutor executor = GraphExecutor::prepare(select_rows(graph, logits_output, rows_input), *checkpoint,
-                                                  {.pool = pool,
-                                                   .backend = options.backend,
-                                                   .max_rows = context,
-                                                   .bounds = {{id_rows.text(), chunk}, {rows_input, chunk}},
-                                                   .kv_dtype = options.kv_type,
-                                                   .profile = options.profile,
-                                                   .check_finite = options.check_finite,
-                                                   .canceled = options.canceled});
+  LanguageProgram program = language_program(*checkpoint, options);
+  std::shared_ptr<ThreadPool> pool = program.config.pool;
+  const std::int64_t context = program.context, chunk = program.chunk;
+  GraphExecutor executor = GraphExecutor::prepare(std::move(program.graph), *checkpoint, std::move(program.config));
   Vocabulary vocabulary = checkpoint->vocabulary();
   checkpoint->finish_verification();
   auto tokenizer = vocabulary.type == TokenizerType::none ? nullptr : Tokenizer::create(std::move(vocabulary));

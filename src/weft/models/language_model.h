@@ -32,6 +32,7 @@ struct LanguageModelOptions {
   int threads = 0;             // 0: one per available CPU
   std::string backend = {};    // forced backend
   DType kv_type = DType::f16;  // of the KV cache: f32, f16, bf16 or q8_0; the backend `reference` has f32 alone
+  std::vector<std::string> without_passes = {};  // passes of the compiler to leave out
   bool profile = false;
   bool check_finite = false;  // NonFiniteOutput names the first op that produces a NaN or an infinity
   std::int64_t chunk = 512;   // prompt rows per run
