@@ -334,7 +334,7 @@ namespace {
 
 }  // namespace
 
-const AttentionKernels& attention_kernels(CpuLevel level) {
+const AttentionKernels& attention_kernels([[maybe_unused]] CpuLevel level) {
 #if defined(__x86_64__)
   static const AttentionKernels avx2 = with_int8_scores(N_AVX2::attention_table, int8_scores_avx2);
   static const AttentionKernels avx_vnni = with_int8_scores(N_AVX2::attention_table, int8_scores_avx_vnni);
