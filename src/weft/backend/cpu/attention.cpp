@@ -16,7 +16,7 @@ constexpr std::int64_t alignment = 64;
 // Room for partial results when several rows are cut by chunks, in bytes; one row is always cut.
 constexpr std::int64_t partial_budget = std::int64_t{8} << 20;
 // Multiply-adds that are worth another thread.
-constexpr std::int64_t worthwhile = 1 << 17;
+constexpr std::int64_t worthwhile = 1 << 18;
 constexpr float nothing = -std::numeric_limits<float>::infinity();
 
 std::int64_t round_up(std::int64_t value, std::int64_t unit) { return (value + unit - 1) / unit * unit; }

@@ -143,42 +143,59 @@ void quantize_row(const float* q, std::int64_t dim, std::int8_t* codes, float* s
   }
 }
 
+constexpr float hidden = -std::numeric_limits<float>::infinity();
+
 // --- softmax ----------------------------------------------------------------------------------------------------
 
-// e^x for x up to 0, exactly 0 below the smallest subnormal.
+// e^x for x up to 0 within 2e-7, and exactly 0 for what is not a normal number any more. NaN stays NaN.
 HWY_INLINE VF weight_of(VF x) {
-  const VF y = exp(x);
-  return hn::IfThenZeroElse(hn::Lt(x, constant(-104.f)), y);
+  const VF n = hn::Round(hn::Mul(x, constant(1.44269504f)));
+  VF r = hn::NegMulAdd(n, constant(0.693359375f), x);
+  r = hn::NegMulAdd(n, constant(-2.12194440e-4f), r);
+  const VF tail = polynomial(r, {0.5f, 0.16666548f, 0.0416662991f, 0.00836610235f, 0.00139455486f});
+  const VF y = hn::Add(constant(1.f), hn::MulAdd(hn::Mul(r, r), tail, r));
+  const auto vanishes = hn::Lt(x, constant(-87.f));
+  return hn::IfThenZeroElse(vanishes, hn::Mul(y, power_of_two(hn::ConvertTo(i32, n))));
+}
+
+// Applies scale, softcap, bias and mask to keys [first, last), whole vectors of which some may be hidden.
+void adjust(float* z, const WeighOptions& o, std::int64_t first, std::int64_t last) {
+  for (std::int64_t key = first; key < last; key += lanes) {
+    VF x = hn::Mul(hn::LoadU(f32, z + key), constant(o.scale));
+    if (o.softcap != 0) x = hn::Mul(constant(o.softcap), tanh(hn::Div(x, constant(o.softcap))));
+    hn::StoreU(x, f32, z + key);
+  }
+  for (std::int64_t key = first; key < last; ++key) {
+    if (key < o.visible_first || key >= o.visible_last) {
+      z[key] = hidden;
+      continue;
+    }
+    if (o.bias != nullptr) z[key] += o.bias[key * o.bias_stride];
+    if (o.mask != nullptr && o.mask[key * o.mask_stride] == 0) z[key] = hidden;
+  }
 }
 
 PartialSoftmax weigh(float* z, const WeighOptions& o) {
-  constexpr float hidden = -std::numeric_limits<float>::infinity();
-  const auto visible = [&](std::int64_t key) { return key >= o.visible_first && key < o.visible_last; };
-  if (o.bias != nullptr || o.mask != nullptr || o.softcap != 0) {
-    for (std::int64_t key = o.first; key < o.last; key += lanes) {
-      VF x = hn::Mul(hn::LoadU(f32, z + key), constant(o.scale));
-      if (o.softcap != 0) x = hn::Mul(constant(o.softcap), tanh(hn::Div(x, constant(o.softcap))));
-      hn::StoreU(x, f32, z + key);
-    }
-    for (std::int64_t key = std::max(o.first, o.visible_first); key < std::min(o.last, o.visible_last); ++key) {
-      if (o.bias != nullptr) z[key] += o.bias[key * o.bias_stride];
-      if (o.mask != nullptr && o.mask[key * o.mask_stride] == 0) z[key] = hidden;
-    }
-  } else {
-    for (std::int64_t key = o.first; key < o.last; key += lanes)
-      hn::StoreU(hn::Mul(hn::LoadU(f32, z + key), constant(o.scale)), f32, z + key);
-  }
-  // Whole vectors inside, single keys at the ends.
-  for (std::int64_t key = o.first; key < std::min(o.visible_first, o.last); ++key) z[key] = hidden;
-  for (std::int64_t key = std::max(o.visible_last, o.first); key < o.last; ++key) z[key] = hidden;
+  // Between `inner_first` and `inner_last` nothing is hidden and nothing but the scale is applied.
+  const bool plain = o.bias == nullptr && o.mask == nullptr && o.softcap == 0;
+  const auto within = [&](std::int64_t key) { return std::clamp(key, o.first, o.last); };
+  const std::int64_t inner_first =
+      plain ? within((std::max(o.visible_first, o.first) + lanes - 1) / lanes * lanes) : o.last;
+  const std::int64_t inner_last = std::max(inner_first, within(std::max(o.visible_last, o.first) / lanes * lanes));
+  adjust(z, o, o.first, inner_first);
+  adjust(z, o, inner_last, o.last);
   VF top = constant(hidden);
-  for (std::int64_t key = o.first; key < o.last; key += lanes) top = hn::Max(top, hn::LoadU(f32, z + key));
+  for (std::int64_t key = o.first; key < inner_first; key += lanes) top = hn::Max(top, hn::LoadU(f32, z + key));
+  for (std::int64_t key = inner_first; key < inner_last; key += lanes) {
+    const VF x = hn::Mul(hn::LoadU(f32, z + key), constant(o.scale));
+    hn::StoreU(x, f32, z + key);
+    top = hn::Max(top, x);
+  }
+  for (std::int64_t key = inner_last; key < o.last; key += lanes) top = hn::Max(top, hn::LoadU(f32, z + key));
   float highest = hn::GetLane(hn::MaxOfLanes(f32, top));
   if (!(highest > hidden)) {
     // Nothing is seen, or what is seen is not a number.
-    bool is_nan = false;
-    for (std::int64_t key = o.first; key < o.last; ++key) is_nan = is_nan || (visible(key) && std::isnan(z[key]));
-    if (!is_nan) {
+    if (std::none_of(z + o.first, z + o.last, [](float x) { return std::isnan(x); })) {
       std::fill(z + o.first, z + o.last, 0.f);
       return {hidden, 0};
     }
@@ -317,7 +334,7 @@ namespace {
 
 }  // namespace
 
-const AttentionKernels& attention_kernels(CpuLevel level) {
+const AttentionKernels& attention_kernels([[maybe_unused]] CpuLevel level) {
 #if defined(__x86_64__)
   static const AttentionKernels avx2 = with_int8_scores(N_AVX2::attention_table, int8_scores_avx2);
   static const AttentionKernels avx_vnni = with_int8_scores(N_AVX2::attention_table, int8_scores_avx_vnni);

@@ -33,6 +33,8 @@ HWY_INLINE VF load_as_f32(const std::byte* array, std::int64_t first) {
     } else {
 #if HWY_TARGET <= HWY_AVX2 || HWY_ARCH_ARM
       return hn::PromoteTo(f32, hn::BitCast(hn::Rebind<hwy::float16_t, F32>(), bits));
+#elif HWY_TARGET == HWY_SCALAR
+      return constant(weft::f16_to_f32(hn::GetLane(bits)));
 #else
       // As f16_to_f32 does it.
       const auto wide = hn::BitCast(i32, hn::PromoteTo(u32, bits));
