@@ -79,6 +79,32 @@ class Models(ProgramTest):
         self.greedy(self.imported("dreams-260k-f32"))
 
 
+@needs_shared
+class CompiledModels(ProgramTest):
+    """The compiled path at every kernel level of this machine. Packed weights meet int8 activations, as in llama.cpp."""
+    TOLERANCES = {"f32": 2e-5, "q8_0": 6e-3, "q4_0": 1.8e-2}
+
+    def logits(self, model, level, threads):
+        out = self.dir / "logits.npy"
+        self.ok("logits", model, "--ids", ",".join(map(str, IDS)), "-o", out, "--threads", str(threads),
+                "--kv-type", "f32", env={"WEFT_CPU": level})
+        return np.load(out)
+
+    def test_every_level_against_float64(self):
+        levels = [level for level, state in self.json("cpu", "--json")["levels"].items() if state == "supported"]
+        self.assertIn("portable", levels)
+        for name in MODELS:
+            right = np.load(SHARED / "expected" / f"{name}.logits.npy")
+            for level in levels:
+                with self.subTest(f"{name} {level}"):
+                    one = self.logits(SHARED / "models" / f"{name}.gguf", level, 1)
+                    two = self.logits(SHARED / "models" / f"{name}.gguf", level, 2)
+                    np.testing.assert_array_equal(one, two)
+                    error = relative_error(one, right)
+                    print(f"{name} {level}: relative L2 error {error:.2e}")
+                    self.assertLessEqual(error, self.TOLERANCES[name.rsplit("-", 1)[1]])
+
+
 class RopeVariants(ProgramTest):
     """Rope factors and linear scaling, which only weft's own graph form can store."""
 
