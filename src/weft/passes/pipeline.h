@@ -37,11 +37,11 @@ struct Pass {
 };
 
 struct PipelineOptions {
-  std::vector<std::string> without;  // passes to leave out
-  std::vector<std::string> only;     // when not empty: all others are left out
-  std::string after;                 // stop when this pass had its turn; empty or "all": at the end
+  std::vector<std::string> without = {};  // passes to leave out
+  std::vector<std::string> only = {};     // when not empty: all others are left out
+  std::string after = {};                 // stop when this pass had its turn; empty or "all": at the end
   // Whether a backend takes a fused op; absent: all are made.
-  std::function<bool(std::string_view op)> claims;
+  std::function<bool(std::string_view op)> claims = {};
 };
 
 using PipelineReport = std::vector<PassReport>;
