@@ -71,6 +71,7 @@ bool same_computation(const Node& a, const Node& b) {
 Graph merge_equal_nodes(Graph graph, PassReport& report) {
   Rewriter rewriter(graph);
   Graph& target = rewriter.target();
+  MergedOrigins origins;
   std::unordered_multimap<std::size_t, std::int32_t> seen;  // of the new graph
   for (std::int32_t i = 0; i < graph.size(); ++i) {
     Node node = graph.node(i);
@@ -88,9 +89,7 @@ Graph merge_equal_nodes(Graph graph, PassReport& report) {
       continue;
     }
     const std::int32_t kept = twin->second;
-    Origin origin = target.node(kept).origin;
-    merge_origin(origin, node.origin);
-    target.set_origin(kept, std::move(origin));
+    origins.add(kept, node.origin);
     for (std::size_t port = 0; port < node.outputs.size(); ++port) {
       const Value value{kept, static_cast<std::int32_t>(port)};
       rewriter.replace({i, static_cast<std::int32_t>(port)}, value);
@@ -100,6 +99,7 @@ Graph merge_equal_nodes(Graph graph, PassReport& report) {
     }
     ++report.matches;
   }
+  origins.write(target);
   return report.matches == 0 ? std::move(graph) : rewriter.finish();
 }
 

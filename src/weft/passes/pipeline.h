@@ -37,11 +37,11 @@ struct Pass {
 };
 
 struct PipelineOptions {
-  std::vector<std::string> without;  // passes to leave out
-  std::vector<std::string> only;     // when not empty: all others are left out
-  std::string after;                 // stop when this pass had its turn; empty or "all": at the end
+  std::vector<std::string> without = {};  // passes to leave out
+  std::vector<std::string> only = {};     // when not empty: all others are left out
+  std::string after = {};                 // stop when this pass had its turn; empty or "all": at the end
   // Whether a backend takes a fused op; absent: all are made.
-  std::function<bool(std::string_view op)> claims;
+  std::function<bool(std::string_view op)> claims = {};
 };
 
 using PipelineReport = std::vector<PassReport>;
@@ -49,9 +49,9 @@ using PipelineReport = std::vector<PassReport>;
 // In the order in which they run.
 WEFT_API std::span<const Pass> pipeline();
 
-// Runs the list. UnknownPass names the passes there are when an option names another one. Values that an output or a
-// state depends on keep their numbers up to the tolerance of the ops; fused ops of weft's own reference give the same
-// bits as what they replaced.
+// Runs the list; the graph is verified first. UnknownPass names the passes there are when an option names another one.
+// Outputs keep their names, types and, run by the reference kernels, their bits, but for two passes: flash-attention
+// rounds less often, and simplify takes x + 0 for x, which differ in the sign of a zero.
 WEFT_API Graph run_pipeline(Graph graph, const PipelineOptions& options = {}, PipelineReport* report = nullptr);
 
 // Every fused op taken apart into the ops that it stands for, or those that `chosen` picks.

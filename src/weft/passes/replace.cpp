@@ -1,6 +1,7 @@
 #include "weft/passes/replace.h"
 
 #include <algorithm>
+#include <unordered_set>
 #include <utility>
 
 #include "weft/ir/infer.h"
@@ -8,13 +9,21 @@
 
 namespace weft {
 
-void merge_origin(Origin& to, const Origin& from) {
-  const auto add = [&](const std::string& label) {
-    if (label.empty() || label == to.label || std::find(to.also.begin(), to.also.end(), label) != to.also.end()) return;
-    to.also.push_back(label);
-  };
-  add(from.label);
-  for (const std::string& label : from.also) add(label);
+void MergedOrigins::write(Graph& graph) const {
+  for (const auto& [kept, origins] : merged_) {
+    Origin origin = graph.node(kept).origin;
+    std::unordered_set<std::string> known(origin.also.begin(), origin.also.end());
+    known.insert(origin.label);
+    known.insert("");
+    const auto add = [&](const std::string& label) {
+      if (known.insert(label).second) origin.also.push_back(label);
+    };
+    for (const Origin& merged : origins) {
+      add(merged.label);
+      for (const std::string& label : merged.also) add(label);
+    }
+    graph.set_origin(kept, std::move(origin));
+  }
 }
 
 Patterns::Patterns(const Graph& graph, PassReport& report)
@@ -85,6 +94,7 @@ class Writer {
       for (const std::int32_t member : members)
         if (member <= i) write_node(member);
     }
+    origins_.write(rewriter_.target());
     return rewriter_.finish();
   }
 
@@ -116,8 +126,6 @@ class Writer {
       node.attributes[*node.schema->attribute_index(attribute.name)] = attribute.value;
     node.backend_hint = root.backend_hint;
     node.origin = root.origin;
-    for (const std::int32_t member : replacement.members)
-      if (member != replacement.root) merge_origin(node.origin, graph_.node(member).origin);
     try {
       infer_node(target, node, graph_.where(replacement.root));
     } catch (const Error&) {
@@ -131,6 +139,8 @@ class Writer {
       node.outputs[port].name = graph_.node(old.node).outputs[static_cast<std::size_t>(old.port)].name;
     }
     const std::int32_t index = target.append_unchecked(std::move(node));
+    for (const std::int32_t member : replacement.members)
+      if (member != replacement.root) origins_.add(index, graph_.node(member).origin);
     for (std::size_t port = 0; port < replacement.results.size(); ++port)
       if (replacement.results[port].defined())
         rewriter_.replace(replacement.results[port], {index, static_cast<std::int32_t>(port)});
@@ -142,9 +152,7 @@ class Writer {
       const Value now = rewriter_.map(replacement.inputs[i]);
       if (!now.defined() || graph_.type(replacement.results[i]) != graph_.type(replacement.inputs[i])) return false;
       rewriter_.replace(replacement.results[i], now);
-      Origin origin = rewriter_.target().node(now.node).origin;
-      for (const std::int32_t member : replacement.members) merge_origin(origin, graph_.node(member).origin);
-      rewriter_.target().set_origin(now.node, std::move(origin));
+      for (const std::int32_t member : replacement.members) origins_.add(now.node, graph_.node(member).origin);
     }
     return true;
   }
@@ -152,6 +160,7 @@ class Writer {
   const Graph& graph_;
   std::vector<Replacement>& found_;
   Rewriter rewriter_;
+  MergedOrigins origins_;
   std::vector<std::int32_t> group_of_;
   std::vector<bool> written_;
 };

@@ -2,6 +2,7 @@
 // written in one go. Names of values that survive, origins and hints are kept.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -53,7 +54,14 @@ class Patterns {
   std::vector<Replacement> found_;
 };
 
-// Adds the labels of `from` to `to.also`, each once.
-void merge_origin(Origin& to, const Origin& from);
+// Origins of nodes that others took in, gathered and written at the end: each label once, whatever the count.
+class MergedOrigins {
+ public:
+  void add(std::int32_t kept, const Origin& merged) { merged_[kept].push_back(merged); }
+  void write(Graph& graph) const;
+
+ private:
+  std::map<std::int32_t, std::vector<Origin>> merged_;  // by node of the new graph
+};
 
 }  // namespace weft
