@@ -252,13 +252,13 @@ TEST(GraphExecutor, BackendsAreChosenPerNodeWithAReason) {
   const Var refused = emit(graph, "Binary", {hinted, x}, {{"kind", "add"}}, {.backend_hint = "fragile"});
   const Var absent = emit(graph, "Activation", {refused}, {{"kind", "neg"}}, {.backend_hint = "honeycrisp"});
   graph.add_output("y", absent.value());
-  const auto by_hint = GraphExecutor::prepare(graph, WeightMap());
+  const auto by_hint = GraphExecutor::prepare(graph, WeightMap(), {.without_passes = {"elementwise"}});
   ASSERT_EQ(by_hint.placements().size(), 3u);
   EXPECT_EQ(by_hint.placements()[0].backend, "fragile");
   EXPECT_EQ(by_hint.placements()[0].reason, "hint");
-  EXPECT_EQ(by_hint.placements()[1].backend, "reference");
+  EXPECT_EQ(by_hint.placements()[1].backend, "cpu");
   EXPECT_THAT(by_hint.placements()[1].reason, HasSubstr("it takes Activation only"));
-  EXPECT_EQ(by_hint.placements()[2].backend, "reference");
+  EXPECT_EQ(by_hint.placements()[2].backend, "cpu");
   EXPECT_THAT(by_hint.placements()[2].reason, HasSubstr("honeycrisp: not in this build"));
 
   const auto forced = GraphExecutor::prepare(graph, WeightMap(), {.backend = "fragile"});
@@ -278,7 +278,7 @@ Graph chain() {
 }
 
 TEST(GraphExecutor, ValuesAreFreedAfterTheirLastUse) {
-  auto executor = GraphExecutor::prepare(chain(), WeightMap());
+  auto executor = GraphExecutor::prepare(chain(), WeightMap(), {.backend = "reference"});
   executor.run({{"x", Tensor::zeros(DType::f32, {100})}});
   EXPECT_EQ(executor.counters().allocated_bytes, 2000u);
   EXPECT_EQ(executor.counters().peak_live_bytes, 800u);
@@ -287,7 +287,8 @@ TEST(GraphExecutor, ValuesAreFreedAfterTheirLastUse) {
 TEST(GraphExecutor, MemoryIsCheckedBeforeTheRun) {
   const NamedTensors inputs{{"x", Tensor::zeros(DType::f32, {100})}};
   const auto runs = [&](std::uint64_t limit, MemoryRule rule) {
-    auto executor = GraphExecutor::prepare(chain(), WeightMap(), {.memory_limit = limit, .memory_rule = rule});
+    auto executor = GraphExecutor::prepare(chain(), WeightMap(),
+                                           {.backend = "reference", .memory_limit = limit, .memory_rule = rule});
     const std::string code = code_of([&] { executor.run(inputs); });
     EXPECT_TRUE(code.empty() || executor.counters().allocations == 0u);
     return code;
@@ -296,6 +297,21 @@ TEST(GraphExecutor, MemoryIsCheckedBeforeTheRun) {
   EXPECT_EQ(runs(1199, MemoryRule::peak), "MemoryLimitExceeded");
   EXPECT_EQ(runs(2400, MemoryRule::sum), "");
   EXPECT_EQ(runs(2399, MemoryRule::sum), "MemoryLimitExceeded");
+}
+
+TEST(GraphExecutor, ACompiledProgramChecksItsArenaBeforeTheRun) {
+  const NamedTensors inputs{{"x", Tensor::zeros(DType::f32, {100})}};
+  // Five chained ops are one pass over tiles: an output of 400 bytes beside the input, and scratch.
+  std::uint64_t need = 0;
+  for (std::uint64_t limit = 1; need == 0; limit *= 2) {
+    auto executor = GraphExecutor::prepare(chain(), WeightMap(), {.memory_limit = limit});
+    if (code_of([&] { executor.run(inputs); }).empty()) need = limit;
+    ASSERT_LT(limit, std::uint64_t{1} << 40);
+  }
+  auto executor = GraphExecutor::prepare(chain(), WeightMap(), {.memory_limit = 500});
+  EXPECT_EQ(code_of([&] { executor.run(inputs); }), "MemoryLimitExceeded");
+  EXPECT_EQ(executor.counters().allocations, 0u);
+  EXPECT_GT(need, 800u);
 }
 
 TEST(GraphExecutor, ViewsNeedNoMemory) {
