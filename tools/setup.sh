@@ -3,13 +3,11 @@
 # apt-get, no network. Never asks a question.
 #   tools/setup.sh run    what building and running the program needs
 #   tools/setup.sh test   that, and what the tests need
-#   tools/setup.sh bench  what building and benchmarking need
 set -euo pipefail
 
 run_packages=(g++ make cmake ninja-build ccache pkg-config libfmt-dev libspdlog-dev nlohmann-json3-dev
   libtomlplusplus-dev libcli11-dev libpcre2-dev libutf8proc-dev libssl-dev)
 test_packages=(libgtest-dev libgmock-dev clang-format-14 python3 python3-numpy)
-bench_packages=(libbenchmark-dev)
 
 die() {
   printf 'setup: %s\n' "$@" >&2
@@ -19,8 +17,7 @@ die() {
 case "${1-}" in
   run) wanted=("${run_packages[@]}") ;;
   test) wanted=("${run_packages[@]}" "${test_packages[@]}") ;;
-  bench) wanted=("${run_packages[@]}" "${bench_packages[@]}") ;;
-  *) die "usage: tools/setup.sh run|test|bench" ;;
+  *) die "usage: tools/setup.sh run|test" ;;
 esac
 
 if [ -n "${WEFT_NO_SETUP-}" ]; then exit 0; fi
