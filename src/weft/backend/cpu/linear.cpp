@@ -46,8 +46,8 @@ const LinearKernels& linear_kernels(CpuLevel level) {
     case CpuLevel::avx2: return avx2_linear;
     case CpuLevel::avx_vnni: return avx_vnni_linear;
     case CpuLevel::avx512: return avx512_linear;
-    case CpuLevel::avx512_vnni:
-    case CpuLevel::amx: return avx512_vnni_linear;
+    case CpuLevel::avx512_vnni: return avx512_vnni_linear;
+    case CpuLevel::amx: return amx_linear;
 #endif
     default: return portable_linear;
   }

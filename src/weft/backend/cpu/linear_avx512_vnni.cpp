@@ -13,20 +13,11 @@
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC push_options
 #pragma GCC target("avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")
-#include "weft/backend/cpu/avx512_operations-inl.h"
+#include "weft/backend/cpu/avx512_vnni_operations-inl.h"
 #include "weft/backend/cpu/linear_kernels-inl.h"
 
 namespace weft::cpu {
 namespace {
-
-struct Avx512Vnni : Avx512 {
-  static constexpr bool signs_bytes = false;
-
-  template <int bits>
-  static WEFT_INLINE I dot(I acc, U8 codes, __m512i x) {
-    return _mm512_dpbusd_epi32(acc, codes, x);
-  }
-};
 
 constexpr LinearKernels table = Linear<Avx512Vnni>::kernels(CpuLevel::avx512_vnni);
 

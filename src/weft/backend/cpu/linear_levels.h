@@ -10,7 +10,7 @@ namespace weft::cpu {
 
 extern const LinearKernels portable_linear;
 #if defined(__x86_64__)
-extern const LinearKernels avx2_linear, avx_vnni_linear, avx512_linear, avx512_vnni_linear;
+extern const LinearKernels avx2_linear, avx_vnni_linear, avx512_linear, avx512_vnni_linear, amx_linear;
 #endif
 
 // What quantizing 32 values starts from: the scale, and what values are multiplied with; zero when nothing is left
