@@ -9,7 +9,7 @@ import unittest
 from gguf_bytes import small_llama
 from weft_program import ROOT, WEFT, ProgramTest
 
-COMMANDS = ["run", "import", "quantize", "inspect", "graph", "logits", "tokenize", "ops"]
+COMMANDS = ["run", "import", "quantize", "eval", "inspect", "graph", "logits", "tokenize", "ops"]
 
 class Help(ProgramTest):
     def test_every_command_explains_itself_with_an_example(self):

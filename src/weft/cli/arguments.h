@@ -66,8 +66,15 @@ struct OpsArguments {
   std::string name;  // empty: list all
 };
 
+struct EvalArguments {
+  std::string model, file, against, backend;
+  std::int64_t context = 0, stride = 0, tokens = 0;
+  bool json = false;
+  int threads = 0;
+};
+
 using Arguments = std::variant<RunArguments, ImportArguments, InspectArguments, GraphArguments, LogitsArguments,
-                               TokenizeArguments, OpsArguments, QuantizeArguments>;
+                               TokenizeArguments, OpsArguments, QuantizeArguments, EvalArguments>;
 
 struct ParseResult {
   std::optional<Arguments> arguments;

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "weft/cli/file_report.h"
+#include "weft/models/evaluation.h"
 #include "weft/models/language_model.h"
 
 namespace weft::cli {
@@ -19,6 +20,7 @@ struct RunReport {
 };
 
 std::string run_json(const RunReport& report);
+std::string eval_json(const Evaluation& evaluation, double seconds);
 std::string inspect_json(const FileReport& report, bool tensors);
 
 }  // namespace weft::cli

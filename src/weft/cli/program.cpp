@@ -22,6 +22,7 @@ int dispatch(const Arguments& arguments) {
     int operator()(const TokenizeArguments& a) const { return tokenize(a); }
     int operator()(const OpsArguments& a) const { return ops(a); }
     int operator()(const QuantizeArguments& a) const { return quantize(a); }
+    int operator()(const EvalArguments& a) const { return evaluate(a); }
   };
   return std::visit(Visitor{}, arguments);
 }

@@ -17,5 +17,6 @@ int logits(const LogitsArguments& arguments);
 int tokenize(const TokenizeArguments& arguments);
 int ops(const OpsArguments& arguments);
 int quantize(const QuantizeArguments& arguments);
+int evaluate(const EvalArguments& arguments);
 
 }  // namespace weft::cli
