@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """What each --type costs and keeps: a Markdown table.
 
   quantization_table.py SOURCE --text FILE [--pad] [--types q8_0,q4_k,...] [--weft build/release/weft] [-- EVAL OPTIONS]
@@ -66,7 +66,8 @@ def padded(source, out):
             x = fill(x, 1)
         new[name] = x
     meta.update({"llama.embedding_length": wide, "llama.attention.head_count": all_heads,
-                 "llama.attention.layer_norm_rms_epsilon": meta["llama.attention.layer_norm_rms_epsilon"] * share})
+                 "llama.attention.layer_norm_rms_epsilon": meta["llama.attention.layer_norm_rms_epsilon"] * share,
+                 "tokenizer.ggml.token_type": [np.int32(kind) for kind in meta["tokenizer.ggml.token_type"]]})
     gguf.write(out, meta, new, f32=True)
 
 
