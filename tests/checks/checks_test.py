@@ -53,11 +53,12 @@ class ChecksTest(unittest.TestCase):
             "text": "base",
             "ops": "base ir",
             "passes": "base ir ops",
-            "backend": "base ir ops",
-            "runtime": "backend base ir ops passes",
+            "lir": "base ir ops",
+            "backend": "base ir lir ops",
+            "runtime": "backend base ir lir ops passes",
             "formats": "base ir ops text",
-            "models": "backend base formats ir ops passes runtime text",
-            "cli": "backend base formats ir models ops passes runtime text",
+            "models": "backend base formats ir lir ops passes runtime text",
+            "cli": "backend base formats ir lir models ops passes runtime text",
         })
 
     def test_a_test_may_include_anything(self):

@@ -9,7 +9,7 @@ import unittest
 from gguf_bytes import small_llama
 from weft_program import ROOT, WEFT, ProgramTest
 
-COMMANDS = ["run", "import", "inspect", "graph", "logits", "tokenize", "ops", "passes", "cpu", "bench", "plan", "quantize"]
+COMMANDS = ["run", "import", "inspect", "graph", "logits", "tokenize", "ops", "passes", "cpu", "bench", "plan", "quantize", "eval"]
 
 class Help(ProgramTest):
     def test_every_command_explains_itself_with_an_example(self):
@@ -100,7 +100,7 @@ class Run(WithModel):
 
     def test_placement_is_logged(self):
         err = self.ok("run", self.model, "-p", "a", "-n", "1", env={"WEFT_LOG": "debug"}).stderr.decode()
-        self.assertIn("backend=reference reason=default", err)
+        self.assertIn("backend=cpu reason=default", err)
 
 class Bundled(ProgramTest):
     @unittest.skipUnless((ROOT / "models" / "demo.model").exists(), "no bundled model in this tree")
@@ -280,7 +280,7 @@ class Bench(WithModel):
         # The output matrix is the embedding, so a token reads all of the weights; keys and values: 16 floats each, of
         # 12 + 3 rows.
         self.assertEqual(told["weight_bytes"], self.json("inspect", self.model, "--json")["weight_bytes"])
-        self.assertEqual(told["kv_bytes"], 2 * 16 * 4 * 15)
+        self.assertEqual(told["kv_bytes"], 2 * 16 * 2 * 15)  # f16
         ceiling = told["bandwidth_gb_s"] * 1e9 / (told["weight_bytes"] + told["kv_bytes"])
         self.assertAlmostEqual(told["decode_ceiling_tok_s"] / ceiling, 1, 6)
         self.assertAlmostEqual(told["decode_fraction"], told["decode_tok_s"]["median"] / told["decode_ceiling_tok_s"], 6)
@@ -298,7 +298,7 @@ class Bench(WithModel):
     def test_bad_arguments(self):
         for option in ("-p", "-n", "-r", "--threads", "--ctx"):
             self.refused("bench", self.model, option, "0", status=2)
-        self.refused("bench", self.model, "--kv-type", "q2_k", says=["--kv-type", "q2_k", "f32"])
+        self.refused("bench", self.model, "--kv-type", "q2_k", status=2, says=["--kv-type", "q2_k", "f32"])
         self.refused("bench", self.model, "-p", "20", "-n", "20", "--ctx", "10", says="--ctx")
         self.refused("bench", self.dir / "absent.gguf", says="absent.gguf")
 

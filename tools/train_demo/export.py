@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes a checkpoint of train.py as GGUF v3 with Q8_0 matrices: python3 export.py DIR/best.pt demo.gguf"""
+"""Writes a checkpoint of train.py as GGUF v3 with Q8_0 matrices, or in float32, to quantize it with weft:
+
+  python3 export.py DIR/best.pt demo.gguf
+  python3 export.py DIR/best.pt demo-f32.gguf --f32
+"""
 import sys
 
 import numpy as np
@@ -11,7 +15,8 @@ import gguf
 NAME = "weft-demo-austen"
 
 
-def main(checkpoint, path):
+def main(checkpoint, path, *options):
+    f32 = "--f32" in options
     state = torch.load(checkpoint, map_location="cpu")
     c, tok = state["config"], bpe.Tokenizer(state["merges"])
     meta = {
@@ -20,7 +25,7 @@ def main(checkpoint, path):
         "general.license": "apache-2.0",
         "general.description": "A tiny language model trained on five public-domain novels of Jane Austen.",
         "general.languages": ["en"],
-        "general.file_type": 7,
+        "general.file_type": 0 if f32 else 7,
         "general.quantization_version": 2,
         "llama.vocab_size": c["vocab"],
         "llama.context_length": c["context"],
@@ -50,7 +55,7 @@ def main(checkpoint, path):
             _, i, rest = name.split("_", 2)
             name = f"blk.{i}.{rest}"
         tensors[name] = w.numpy()
-    gguf.write(path, meta, tensors)
+    gguf.write(path, meta, tensors, f32)
     print(f"{path}: {sum(t.size for t in tensors.values())} parameters, epoch {state['epoch']}, "
           f"{state['valid_bits_per_byte']:.4f} bits/byte on the validation chapters before quantization")
 

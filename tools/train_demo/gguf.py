@@ -44,14 +44,14 @@ def _value(v):
     return _ARRAY, struct.pack("<IQ", parts[0][0], len(parts)) + b"".join(p for _, p in parts)
 
 
-def write(path, meta, tensors):
-    """tensors: {name: float array}; matrices are written as Q8_0, vectors as F32."""
+def write(path, meta, tensors, f32=False):
+    """tensors: {name: float array}; matrices are written as Q8_0, or as they are if `f32`, vectors as F32."""
     head, data = bytearray(), bytearray()
     for key, v in meta.items():
         kind, body = _value(v)
         head += _string(key) + struct.pack("<I", kind) + body
     for name, x in tensors.items():
-        kind = Q8_0 if x.ndim == 2 else F32
+        kind = Q8_0 if x.ndim == 2 and not f32 else F32
         body = quantize(x).tobytes() if kind == Q8_0 else x.astype("<f4").tobytes()
         data += bytes(-len(data) % ALIGN)
         head += _string(name) + struct.pack("<I", x.ndim)

@@ -1,6 +1,6 @@
 // The least-squares fits behind the searched encoders. Internal. A run of values x is approximated by scale * q, or by
 // scale * q + base, with whole codes q: for fixed codes the best scale and base solve linear equations, so the search
-// goes over codes, those that a list of trial scales gives, and keeps the fit of least weighted squared error.
+// goes over codes, those that a list of trial scales gives, and keeps the fit of least squared error.
 //
 // Four lanes of plain IEEE operations, no fused ones: every machine finds the same bytes.
 #pragma once
@@ -51,45 +51,30 @@ struct SearchBlock {
   }
 };
 
-// What a squared error counts: more where the value is large, since large weights meet large activations more often
-// than chance has it, but never nothing.
-template <int size>
-struct SearchWeights {
-  Lanes w[size / 4];
-
-  explicit SearchWeights(const Lanes* x) {
-    Lanes squares = lanes(0);
-    for (int i = 0; i < size / 4; ++i) squares += x[i] * x[i];
-    const float rms = std::sqrt(sum_of(squares) / size);
-    for (int i = 0; i < size / 4; ++i) w[i] = lanes(rms) + larger(x[i], -x[i]);
-  }
-};
-
 // Below this share of the block's largest magnitude values count as zero.
 inline constexpr float negligible = 1e-15f;
 
-// Sums over a run of N values for given codes.
+// Sums over a run of N values for the codes nearest to (x - offset) * inverse.
 struct CodeSums {
-  double wq = 0, wqq = 0, wxq = 0;
+  double q = 0, qq = 0, xq = 0;
 };
 
 template <int N>
-CodeSums code_sums(const Lanes* x, const Lanes* w, float inverse, float offset, float low, float high) {
-  Lanes wq = lanes(0), wqq = lanes(0), wxq = lanes(0);
+CodeSums code_sums(const Lanes* x, float inverse, float offset, float low, float high) {
+  Lanes sum_q = lanes(0), sum_qq = lanes(0), sum_xq = lanes(0);
   const Lanes by = lanes(inverse), from = lanes(offset);
   for (int i = 0; i < N / 4; ++i) {
     const Lanes q = nearest_within((x[i] - from) * by, low, high);
-    const Lanes weighted = w[i] * q;
-    wq += weighted;
-    wqq += weighted * q;
-    wxq += weighted * x[i];
+    sum_q += q;
+    sum_qq += q * q;
+    sum_xq += q * x[i];
   }
-  return {sum_of(wq), sum_of(wqq), sum_of(wxq)};
+  return {sum_of(sum_q), sum_of(sum_qq), sum_of(sum_xq)};
 }
 
 // The scale, of either sign, with which low <= q <= high serve best.
 template <int N, int low, int high>
-float fit_scale(const Lanes* x, const Lanes* w, int trials, float spread) {
+float fit_scale(const Lanes* x, int trials, float spread) {
   float most = 0, least = 0;
   for (int i = 0; i < N; ++i) {
     most = std::max(most, x[i / 4][i % 4]);
@@ -100,10 +85,10 @@ float fit_scale(const Lanes* x, const Lanes* w, int trials, float spread) {
   double best_gain = 0;
   float best = 0;
   const auto attempt = [&](float inverse) {
-    const CodeSums s = code_sums<N>(x, w, inverse, 0, low, high);
-    if (s.wqq > 0 && s.wxq * s.wxq > best_gain * s.wqq) {
-      best_gain = s.wxq * s.wxq / s.wqq;
-      best = static_cast<float>(s.wxq / s.wqq);
+    const CodeSums s = code_sums<N>(x, inverse, 0, low, high);
+    if (s.qq > 0 && s.xq * s.xq > best_gain * s.qq) {
+      best_gain = s.xq * s.xq / s.qq;
+      best = static_cast<float>(s.xq / s.qq);
     }
   };
   // The extreme on its own code, on codes around it and, by the other sign, on the shorter side of the codes.
@@ -122,17 +107,15 @@ struct ScaleAndBase {
 
 // Scale, not negative, and base, if so asked not positive, with which 0 <= q <= levels serve best.
 template <int N, int levels>
-ScaleAndBase fit_scale_and_base(const Lanes* x, const Lanes* w, int trials, float spread, bool base_below_zero) {
+ScaleAndBase fit_scale_and_base(const Lanes* x, int trials, float spread, bool base_below_zero) {
   float least = x[0][0], most = x[0][0];
-  double sw = 0, swx = 0, swxx = 0;
+  double sum_x = 0, sum_xx = 0;
   for (int i = 0; i < N; ++i) {
     const float value = x[i / 4][i % 4];
     least = std::min(least, value);
     most = std::max(most, value);
-    const double weight = static_cast<double>(w[i / 4][i % 4]), weighted = weight * static_cast<double>(value);
-    sw += weight;
-    swx += weighted;
-    swxx += weighted * static_cast<double>(value);
+    sum_x += static_cast<double>(value);
+    sum_xx += static_cast<double>(value) * static_cast<double>(value);
   }
   if (base_below_zero) least = std::min(least, 0.f);
   if (most - least < negligible) return {0, base_below_zero ? std::min(least, 0.f) : least};
@@ -140,42 +123,45 @@ ScaleAndBase fit_scale_and_base(const Lanes* x, const Lanes* w, int trials, floa
   double best_error = std::numeric_limits<double>::infinity();
   ScaleAndBase best;
   const auto attempt = [&](float inverse, float offset) {
-    const CodeSums s = code_sums<N>(x, w, inverse, offset, 0, levels);
-    const double determinant = sw * s.wqq - s.wq * s.wq;
+    const CodeSums s = code_sums<N>(x, inverse, offset, 0, levels);
+    const double determinant = N * s.qq - s.q * s.q;
     double scale = 0, base = 0;
-    if (determinant > 1e-9 * sw * s.wqq) {
-      scale = (sw * s.wxq - swx * s.wq) / determinant;
-      base = (s.wqq * swx - s.wq * s.wxq) / determinant;
+    if (determinant > 1e-9 * N * s.qq) {
+      scale = (N * s.xq - sum_x * s.q) / determinant;
+      base = (s.qq * sum_x - s.q * s.xq) / determinant;
     } else {
-      scale = s.wqq > 0 ? s.wxq / s.wqq : 0;
+      scale = s.qq > 0 ? s.xq / s.qq : 0;
     }
     if (base_below_zero && base > 0) {
       base = 0;
-      scale = s.wqq > 0 ? s.wxq / s.wqq : 0;
+      scale = s.qq > 0 ? s.xq / s.qq : 0;
     }
     if (scale < 0) return;
-    const double error = swxx + scale * (scale * s.wqq - 2 * s.wxq) + base * (base * sw - 2 * swx + 2 * scale * s.wq);
+    const double error = sum_xx + scale * (scale * s.qq - 2 * s.xq) + base * (base * N - 2 * sum_x + 2 * scale * s.q);
     if (error < best_error) {
       best_error = error;
       best = {static_cast<float>(scale), static_cast<float>(base)};
     }
   };
-  for (int t = -trials; t <= trials; ++t) {
-    const float shift = spread * static_cast<float>(t) / static_cast<float>(trials);
-    attempt((static_cast<float>(levels) + shift) / (most - least), least);
-  }
-  for (int round = 0; round < 2 && best.scale > 0; ++round) attempt(1 / best.scale, best.base);
+  // The codes' range around that of the values: from the least value, or half a step above it, to around the largest.
+  const float step = (most - least) / static_cast<float>(levels);
+  for (const float inset : {0.f, 0.5f})
+    for (int t = -trials; t <= trials; ++t) {
+      const float shift = spread * static_cast<float>(t) / static_cast<float>(trials);
+      attempt((static_cast<float>(levels) + shift) / (most - least - inset * step), least + inset * step);
+    }
+  for (int round = 0; round < 3 && best.scale > 0; ++round) attempt(1 / best.scale, best.base);
   return best;
 }
 
-// Weighted squared error of a run under a given scale and base, its codes being the nearest.
+// Squared error of a run under a given scale and base, its codes being the nearest.
 template <int N>
-float error_of(const Lanes* x, const Lanes* w, float scale, float base, float low, float high) {
+float error_of(const Lanes* x, float scale, float base, float low, float high) {
   Lanes error = lanes(0);
   const Lanes by = lanes(scale == 0 ? 0 : 1 / scale), from = lanes(base), step = lanes(scale);
   for (int i = 0; i < N / 4; ++i) {
     const Lanes difference = nearest_within((x[i] - from) * by, low, high) * step + from - x[i];
-    error += w[i] * difference * difference;
+    error += difference * difference;
   }
   return sum_of(error);
 }

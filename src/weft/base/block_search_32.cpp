@@ -22,8 +22,7 @@ bool symmetric_codes(const float* in, std::uint8_t* d_out, int* q) {
     return true;
   }
   if (!block.finite) return false;
-  const SearchWeights<size> weights(block.x);
-  const float d = stored(fit_scale<size, -half, half - 1>(block.x, weights.w, 8, 0.9f), block.exponent, d_out);
+  const float d = stored(fit_scale<size, -half, half - 1>(block.x, 8, 0.9f), block.exponent, d_out);
   if (!std::isfinite(d)) return false;
   write_codes<size>(block.x, d, 0, -half, half - 1, q);
   for (int i = 0; i < size; ++i) q[i] += half;
@@ -34,9 +33,8 @@ template <int levels>
 bool asymmetric_codes(const float* in, std::uint8_t* out, int* q) {
   const SearchBlock<size> block(in);
   if (!block.finite) return false;
-  const SearchWeights<size> weights(block.x);
   ScaleAndBase fit;
-  if (!block.zero) fit = fit_scale_and_base<size, levels>(block.x, weights.w, 10, 1, false);
+  if (!block.zero) fit = fit_scale_and_base<size, levels>(block.x, 6, 1, false);
   const float m = stored(fit.base, block.exponent, out + 2), d = stored(fit.scale, block.exponent, out);
   if (!std::isfinite(m) || !std::isfinite(d)) return false;
   write_codes<size>(block.x, d, m, 0, levels, q);

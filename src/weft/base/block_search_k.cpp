@@ -34,11 +34,11 @@ class AsymmetricSearch {
   std::array<int, parts> scale{}, min{};
   std::array<int, size> q{};
 
-  explicit AsymmetricSearch(const float* in) : block_(in), weights_(block_.x) {
+  explicit AsymmetricSearch(const float* in) : block_(in) {
     if (block_.zero || !block_.finite) return;
     std::array<float, parts> s{}, m{};
     for (int p = 0; p < parts; ++p) {
-      const ScaleAndBase fit = fit_scale_and_base<width, levels>(x(p), w(p), 10, 1, true);
+      const ScaleAndBase fit = fit_scale_and_base<width, levels>(x(p), 6, 1, true);
       s[p] = fit.scale;
       m[p] = -fit.base;
     }
@@ -68,7 +68,6 @@ class AsymmetricSearch {
 
  private:
   const Lanes* x(int part) const { return block_.x + part * width / 4; }
-  const Lanes* w(int part) const { return weights_.w + part * width / 4; }
   float step(int p) const { return d.value * static_cast<float>(scale[p]); }
   float base(int p) const { return -dmin.value * static_cast<float>(min[p]); }
 
@@ -81,7 +80,7 @@ class AsymmetricSearch {
       int best_s = s[p], best_m = m[p];
       for (int i = std::max(s[p] - 1, 0); i <= std::min(s[p] + 1, top); ++i)
         for (int j = std::max(m[p] - 1, 0); j <= std::min(m[p] + 1, top); ++j) {
-          const float error = error_of<width>(x(p), w(p), unit.value * static_cast<float>(i),
+          const float error = error_of<width>(x(p), unit.value * static_cast<float>(i),
                                               -min_unit.value * static_cast<float>(j), 0, levels);
           if (error < least) {
             least = error;
@@ -100,18 +99,15 @@ class AsymmetricSearch {
   std::pair<HalfScale, HalfScale> solve() const {
     double uu = 0, uv = 0, vv = 0, xu = 0, xv = 0;
     for (int p = 0; p < parts; ++p) {
-      const CodeSums sums = code_sums<width>(x(p), w(p), step(p) == 0 ? 0 : 1 / step(p), base(p), 0, levels);
-      Lanes weight = lanes(0), weighted = lanes(0);
-      for (int i = 0; i < width / 4; ++i) {
-        weight += w(p)[i];
-        weighted += w(p)[i] * x(p)[i];
-      }
+      const CodeSums sums = code_sums<width>(x(p), step(p) == 0 ? 0 : 1 / step(p), base(p), 0, levels);
+      Lanes sum_x = lanes(0);
+      for (int i = 0; i < width / 4; ++i) sum_x += x(p)[i];
       const double s = scale[p], m = min[p];
-      uu += s * s * sums.wqq;
-      uv += s * m * sums.wq;
-      vv += m * m * static_cast<double>(sum_of(weight));
-      xu += s * sums.wxq;
-      xv += m * static_cast<double>(sum_of(weighted));
+      uu += s * s * sums.qq;
+      uv += s * m * sums.q;
+      vv += m * m * width;
+      xu += s * sums.xq;
+      xv += m * static_cast<double>(sum_of(sum_x));
     }
     const double determinant = uu * vv - uv * uv;
     if (determinant > 1e-9 * uu * vv) {
@@ -123,7 +119,6 @@ class AsymmetricSearch {
   }
 
   SearchBlock<size> block_;
-  SearchWeights<size> weights_;
 };
 
 // d S q, with low <= q <= high and -top - 1 <= S <= top; sixteen sub-blocks of sixteen values.
@@ -134,12 +129,12 @@ class SymmetricSearch {
   std::array<int, 16> scale{};
   std::array<int, size> q{};
 
-  explicit SymmetricSearch(const float* in) : block_(in), weights_(block_.x) {
+  explicit SymmetricSearch(const float* in) : block_(in) {
     if (block_.zero || !block_.finite) return;
     std::array<float, 16> s{};
     float extreme = 0;
     for (int p = 0; p < 16; ++p) {
-      s[p] = fit_scale<16, low, high>(x(p), w(p), trials, 0.9f);
+      s[p] = fit_scale<16, low, high>(x(p), trials, 0.9f);
       if (std::fabs(s[p]) > std::fabs(extreme)) extreme = s[p];
     }
     d = HalfScale(static_cast<double>(extreme) / (-top - 1), block_.exponent);
@@ -163,7 +158,6 @@ class SymmetricSearch {
 
  private:
   const Lanes* x(int part) const { return block_.x + part * 4; }
-  const Lanes* w(int part) const { return weights_.w + part * 4; }
 
   double try_neighbours(HalfScale unit, std::array<int, 16>& s) const {
     double total = 0;
@@ -171,7 +165,7 @@ class SymmetricSearch {
       float least = std::numeric_limits<float>::infinity();
       int best = s[p];
       for (int i = std::max(s[p] - 1, -top - 1); i <= std::min(s[p] + 1, top); ++i) {
-        const float error = error_of<16>(x(p), w(p), unit.value * static_cast<float>(i), 0, low, high);
+        const float error = error_of<16>(x(p), unit.value * static_cast<float>(i), 0, low, high);
         if (error < least) {
           least = error;
           best = i;
@@ -187,15 +181,14 @@ class SymmetricSearch {
     double uu = 0, xu = 0;
     for (int p = 0; p < 16; ++p) {
       const float step = d.value * static_cast<float>(scale[p]);
-      const CodeSums sums = code_sums<16>(x(p), w(p), step == 0 ? 0 : 1 / step, 0, low, high);
-      uu += static_cast<double>(scale[p]) * scale[p] * sums.wqq;
-      xu += scale[p] * sums.wxq;
+      const CodeSums sums = code_sums<16>(x(p), step == 0 ? 0 : 1 / step, 0, low, high);
+      uu += static_cast<double>(scale[p]) * scale[p] * sums.qq;
+      xu += scale[p] * sums.xq;
     }
     return uu > 0 ? HalfScale(xu / uu, block_.exponent) : d;
   }
 
   SearchBlock<size> block_;
-  SearchWeights<size> weights_;
 };
 
 }  // namespace

@@ -112,26 +112,23 @@ TEST(BlockSearch, ComesCloseToAnExhaustiveSearch) {
   for (unsigned seed = 0; seed < 6; ++seed) {
     const Values x = gaussian(32, 1, 100 + seed);
     float most = 0, low = 0, high = 0;
-    double total = 0;
     for (const float v : x) {
       most = std::max(most, std::fabs(v));
       low = std::min(low, v);
       high = std::max(high, v);
-      total += double{v} * double{v};
     }
-    const auto weight = [&](float v) { return std::sqrt(total / 32) + std::fabs(double{v}); };
     const auto error_for = [&](double scale, double base, int from, int to) {
       double error = 0;
       for (const float v : x) {
         const double q = std::min<double>(to, std::max<double>(from, std::round((double{v} - base) / scale)));
-        error += weight(v) * std::pow(q * scale + base - double{v}, 2);
+        error += std::pow(q * scale + base - double{v}, 2);
       }
       return error;
     };
     const auto error_of = [&](DType dtype) {
       const Values back = through(dtype, x);
       double error = 0;
-      for (std::size_t i = 0; i < x.size(); ++i) error += weight(x[i]) * std::pow(double{back[i]} - double{x[i]}, 2);
+      for (std::size_t i = 0; i < x.size(); ++i) error += std::pow(double{back[i]} - double{x[i]}, 2);
       return error;
     };
     double symmetric = 1e9, asymmetric = 1e9;

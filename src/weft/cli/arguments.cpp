@@ -142,6 +142,31 @@ void describe_quantize(CLI::App& command, QuantizeArguments& arguments) {
       "'*ffn_down*=q5_k'");
 }
 
+void describe_eval(CLI::App& command, EvalArguments& arguments) {
+  command.add_option("MODEL", arguments.model, "a GGUF file or a .model")->required();
+  command.add_option("--file", arguments.file, "the text to predict, - for standard input")->required();
+  command.add_option("--against", arguments.against,
+                     "a model of the same vocabulary, such as the one before quantization");
+  command
+      .add_option("--ctx", arguments.context,
+                  "tokens of a window, begin-of-text included (default: the model's, up to 512)")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 31));
+  command.add_option("--stride", arguments.stride, "tokens by which windows advance (default: --ctx, no overlap)")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 31));
+  command.add_option("--tokens", arguments.tokens, "score the first N tokens of the text alone")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
+  command.add_option("--backend", arguments.backend, "run on this backend");
+  add_threads(command, arguments.threads);
+  command.add_flag("--json", arguments.json, "print one JSON object");
+  command.footer(
+      "Each window starts with the begin-of-text token, where the model has one put before a prompt; otherwise the "
+      "first token of\n"
+      "the text is not scored. A token is scored in the first window that holds it.\n\n"
+      "Examples:\n"
+      "  weft eval model.gguf --file text.txt\n"
+      "  weft eval model-q4_k.gguf --file text.txt --against model-f16.gguf --stride 256 --json");
+}
+
 void describe_ops(CLI::App& command, OpsArguments& arguments) {
   command.add_option("NAME", arguments.name, "an op, to see all about it");
   command.footer("Examples:\n  weft ops\n  weft ops RmsNorm");
@@ -213,9 +238,11 @@ ParseResult parse_arguments(int argc, const char* const* argv) {
   BenchArguments bench;
   PlanArguments plan;
   QuantizeArguments quantize;
+  EvalArguments eval;
   describe_run(*app.add_subcommand("run", "Continue a text with a language model"), run);
   describe_import(*app.add_subcommand("import", "Write a model as a .model, with its graph"), import);
   describe_quantize(*app.add_subcommand("quantize", "Write a GGUF with the weights in another type"), quantize);
+  describe_eval(*app.add_subcommand("eval", "Measure how well a model predicts a text"), eval);
   describe_inspect(*app.add_subcommand("inspect", "Show what is in a file"), inspect);
   describe_graph(*app.add_subcommand("graph", "Print a model's graph"), graph);
   describe_logits(*app.add_subcommand("logits", "Write the logits of given tokens"), logits);
@@ -242,6 +269,7 @@ ParseResult parse_arguments(int argc, const char* const* argv) {
     }
     if (name == "import") return {import};
     if (name == "quantize") return {quantize};
+    if (name == "eval") return {eval};
     if (name == "inspect") return {inspect};
     if (name == "graph") return {graph};
     if (name == "logits") return {logits};

@@ -95,9 +95,16 @@ struct PlanArguments {
   bool json = false;
 };
 
-using Arguments =
-    std::variant<RunArguments, ImportArguments, InspectArguments, GraphArguments, LogitsArguments, TokenizeArguments,
-                 OpsArguments, PassesArguments, CpuArguments, BenchArguments, PlanArguments, QuantizeArguments>;
+struct EvalArguments {
+  std::string model, file, against, backend;
+  std::int64_t context = 0, stride = 0, tokens = 0;
+  bool json = false;
+  int threads = 0;
+};
+
+using Arguments = std::variant<RunArguments, ImportArguments, InspectArguments, GraphArguments, LogitsArguments,
+                               TokenizeArguments, OpsArguments, PassesArguments, CpuArguments, BenchArguments,
+                               PlanArguments, QuantizeArguments, EvalArguments>;
 
 struct ParseResult {
   std::optional<Arguments> arguments;

@@ -121,6 +121,30 @@ std::string plan_json(const ProgramReport& report, const PlanCeilings& ceilings,
   return json.dump();
 }
 
+std::string eval_json(const Evaluation& evaluation, double seconds) {
+  const auto score_json = [](const TextScore& score) {
+    return nlohmann::ordered_json{{"perplexity", score.perplexity},
+                                  {"perplexity_error", score.perplexity_error},
+                                  {"bits_per_byte", score.bits_per_byte},
+                                  {"nats_per_token", score.nats_per_token}};
+  };
+  nlohmann::ordered_json json{{"tokens", evaluation.tokens},   {"bytes", evaluation.bytes},
+                              {"windows", evaluation.windows}, {"context", evaluation.context},
+                              {"stride", evaluation.stride},   {"seconds", seconds}};
+  json.update(score_json(evaluation.score));
+  if (evaluation.against) {
+    const Divergence& d = *evaluation.against;
+    json["against"] = score_json(d.other);
+    json["against"].update({{"kl_mean", d.kl_mean},
+                            {"kl_median", d.kl_median},
+                            {"kl_99", d.kl_99},
+                            {"kl_max", d.kl_max},
+                            {"top1_agreement", d.top1_agreement},
+                            {"rms_probability_difference", d.rms_probability_difference}});
+  }
+  return json.dump();
+}
+
 std::string inspect_json(const FileReport& report, bool tensors) {
   nlohmann::ordered_json json{{"file", report.file}, {"format", report.format}, {"bytes", report.bytes}};
   for (const auto& [key, value] : report.facts) json["info"][key] = value;

@@ -26,6 +26,7 @@ int dispatch(const Arguments& arguments) {
     int operator()(const BenchArguments& a) const { return bench(a); }
     int operator()(const PlanArguments& a) const { return plan(a); }
     int operator()(const QuantizeArguments& a) const { return quantize(a); }
+    int operator()(const EvalArguments& a) const { return evaluate(a); }
   };
   return std::visit(Visitor{}, arguments);
 }

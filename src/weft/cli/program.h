@@ -21,5 +21,6 @@ int cpu(const CpuArguments& arguments);
 int bench(const BenchArguments& arguments);
 int plan(const PlanArguments& arguments);
 int quantize(const QuantizeArguments& arguments);
+int evaluate(const EvalArguments& arguments);
 
 }  // namespace weft::cli

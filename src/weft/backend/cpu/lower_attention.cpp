@@ -141,7 +141,7 @@ std::string refuse_rope(const Graph& graph, const Node& node) {
   if (x.rank() < 2 || !x.back().is_static()) return "x has no rows of known width";
   // Heads of a token side by side in memory, one row of angles a token.
   Dim tokens = x[0];
-  if (heads == "packed") {
+  if (heads == "packed" || (x.rank() == 2 && x.back() == Dim(node.integer("head_dim")))) {
     for (std::size_t i = 1; i + 1 < x.rank(); ++i) tokens = tokens * x[i];
   } else if (heads == "token_major" && x.rank() >= 3) {
     if (!x[x.rank() - 2].is_static()) return "the number of heads is not known";
@@ -173,7 +173,8 @@ void emit_rope(Lowering& lowering, std::int32_t index) {
   const bool prefix = node.text("layout") == "prefix";
   RopeArgs args;
   args.head_dim = head_dim;
-  args.heads = node.text("heads") == "packed" ? *shape.back().value() / head_dim : *shape[shape.rank() - 2].value();
+  args.heads = node.text("heads") == "packed" || shape.rank() == 2 ? *shape.back().value() / head_dim
+                                                                   : *shape[shape.rank() - 2].value();
   args.pairs = args.table_stride = pairs;
   args.half = prefix ? pairs : head_dim / 2;
   args.style = node.text("style") == "interleaved" ? RopeStyle::interleaved : RopeStyle::neox;
