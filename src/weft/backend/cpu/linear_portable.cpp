@@ -8,10 +8,7 @@
 #include "weft/backend/cpu/linear_levels.h"
 #include "weft/backend/cpu/packed_layout.h"
 #include "weft/base/half.h"
-
-// Vectors are passed within this file only, so that no ABI matters.
-#pragma GCC diagnostic ignored "-Wpsabi"
-
+// Last.
 #include "weft/backend/cpu/linear_kernels-inl.h"
 
 namespace weft::cpu {
