@@ -42,7 +42,7 @@ MutableQuantizedRows quantized_rows(std::span<std::byte> buffer, std::int64_t ro
 
 const LinearKernels& linear_kernels(CpuLevel level) {
   switch (level) {
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(WEFT_PORTABLE_LINEAR)
     case CpuLevel::avx2: return avx2_linear;
     case CpuLevel::avx_vnni: return avx_vnni_linear;
     case CpuLevel::avx512: return avx512_linear;
