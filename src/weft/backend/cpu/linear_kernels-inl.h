@@ -97,9 +97,12 @@ struct Linear {
     }
   }
 
-  // One row: `count` panels side by side, so that a broadcast serves all and as many streams are read.
+  // One row: `count` panels side by side, so that a broadcast serves all and as many streams are read. The lines that
+  // the streams begin with are asked for together; from there on each stream asks ahead, at its end for the beginning
+  // of the panel that follows `count` panels later, which the next call reads (`more`).
   template <class Code, int count>
-  static void direct_row(const PackedMatrix& weight, const QuantizedRows& x, std::int64_t panel, float* y) {
+  static void direct_row(const PackedMatrix& weight, const QuantizedRows& x, std::int64_t panel, float* y, bool fresh,
+                         bool more) {
     constexpr L l{};
     constexpr int groups = Code::chunk / Code::group;  // of a chunk
     constexpr int chunks = Code::record / Code::chunk;
@@ -113,21 +116,34 @@ struct Linear {
       values[p] = scales[p] + plane;
       out[p] = l.set(0);
     });
+    constexpr std::int64_t ahead = L::prefetch_distance, scales_ahead = ahead / 2;
+    const std::int64_t value_end = records * Code::value_bytes, scale_end = records * Code::scale_bytes;
+    const std::int64_t next = more ? static_cast<std::int64_t>(count * weight.panel(0).size()) : 0;
+    if (fresh)
+      unroll<count>([&](auto p) WEFT_INLINE_LAMBDA {
+        for (std::int64_t at = 0; at < std::min(scales_ahead, scale_end); at += 64) __builtin_prefetch(scales[p] + at);
+        for (std::int64_t at = 0; at < std::min(ahead, value_end); at += 64) __builtin_prefetch(values[p] + at);
+      });
+    std::int64_t value_at = 0, scale_at = 0;
     const std::int8_t* quants = x.values;
     const float* dx = x.scales;
     const std::int32_t* sums = x.sums;
     for (std::int64_t record = 0; record < records; ++record) {
       for (int chunk = 0; chunk < chunks; ++chunk) {
+        // Where to ask: further on in the panel, in the one that follows, or nowhere.
+        const bool inside = value_at + ahead < value_end, scales_inside = scale_at + scales_ahead < scale_end;
+        const std::int64_t reach = inside ? ahead : more ? ahead - value_end + next : 0;
+        const std::int64_t scale_reach = scales_inside ? scales_ahead : more ? scales_ahead - scale_end + next : 0;
+        value_at += bytes;
         std::int32_t sum[groups];
         unroll<groups>([&](auto g) WEFT_INLINE_LAMBDA {
           const std::int32_t* part = sums + g * (Code::group / 16);
           sum[g] = Code::group == 32 ? part[0] + part[1] : part[0];
         });
         unroll<count>([&](auto p) WEFT_INLINE_LAMBDA {
-          unroll<bytes / 64>([&](auto line) WEFT_INLINE_LAMBDA {
-            __builtin_prefetch(values[p] + chunk * bytes + L::prefetch_distance + 64 * line);
-          });
-          __builtin_prefetch(scales[p] + L::prefetch_distance / 2);
+          unroll<bytes / 64>(
+              [&](auto line) WEFT_INLINE_LAMBDA { __builtin_prefetch(values[p] + chunk * bytes + reach + 64 * line); });
+          if (scale_reach != 0) __builtin_prefetch(scales[p] + scale_reach);
           I acc[groups];
           unroll<groups>([&](auto g) WEFT_INLINE_LAMBDA {
             acc[g] = l.seti(Code::zero != 0 && unsigned_codes<Code::bits> ? -Code::zero * sum[g] : 0);
@@ -148,6 +164,7 @@ struct Linear {
         dx += Code::chunk / 32;
         sums += Code::chunk / 16;
       }
+      scale_at += Code::scale_bytes;
       unroll<count>([&](auto p) WEFT_INLINE_LAMBDA {
         scales[p] += Code::scale_bytes;
         values[p] += Code::value_bytes;
@@ -314,8 +331,8 @@ struct Linear {
       if (x.rows == 1) {
         std::int64_t panel = first;
         for (; panel + L::row_panels <= last; panel += L::row_panels)
-          direct_row<Code, L::row_panels>(weight, x, panel, y);
-        for (; panel < last; ++panel) direct_row<Code, 1>(weight, x, panel, y);
+          direct_row<Code, L::row_panels>(weight, x, panel, y, panel == first, panel + 2 * L::row_panels <= last);
+        for (; panel < last; ++panel) direct_row<Code, 1>(weight, x, panel, y, true, false);
         return;
       }
       if (x.rows > L::direct_rows) return many<Code>(weight, x, first, last, y, y_stride, scratch);

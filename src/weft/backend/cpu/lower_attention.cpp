@@ -1,4 +1,7 @@
 // Rotary embeddings, KV rows and attention over them.
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -291,6 +294,30 @@ class RowsLayout final : public lir::SlotLayout {
   std::vector<std::int64_t> widths_;
 };
 
+// Asks the system for the pages of the next `populated_keys` keys in one call each, where a key alone would fault in a
+// page of every head.
+constexpr std::int64_t populated_keys = 64;
+
+void populate(std::byte* bytes, std::int64_t size) {
+#ifdef MADV_POPULATE_WRITE
+  static const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<std::uintptr_t>(bytes) / page * page;
+  const auto end = (reinterpret_cast<std::uintptr_t>(bytes) + static_cast<std::uintptr_t>(size)) / page * page;
+  // Older systems refuse; then pages come one by one.
+  if (begin < end) (void)::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_POPULATE_WRITE);
+#endif
+}
+
+void populate_ahead(const KvLayout& layout, const lir::SlotStorage& storage, std::int64_t first) {
+  const std::int64_t last = std::min(first + populated_keys, layout.capacity);
+  for (std::int64_t head = 0; head < layout.kv_heads; ++head) {
+    populate(storage.planes[0] + head * key_head_bytes(layout) + first / panel_keys * key_panel_bytes(layout),
+             (last - first) / panel_keys * key_panel_bytes(layout));
+    populate(storage.planes[1] + head * value_head_bytes(layout) + first * value_row_bytes(layout),
+             (last - first) * value_row_bytes(layout));
+  }
+}
+
 class AppendHeadsStep final : public lir::Step {
  public:
   AppendHeadsStep(Operand k, Operand v, SlotId slot, std::shared_ptr<const HeadsLayout> layout, CpuLevel level)
@@ -300,6 +327,8 @@ class AppendHeadsStep final : public lir::Step {
     const lir::SlotStorage& storage = frame.slots[slot_];
     const KvLayout layout = layout_->at(storage.capacity);
     const std::int64_t rows = frame.dim(k_, 0);
+    const std::int64_t end = storage.length + rows, cut = (end - 1) / populated_keys * populated_keys;
+    if (cut >= storage.length) populate_ahead(layout, storage, cut);
     const HeadRows k{frame.data(k_), layout.kv_heads * layout.head_dim, layout.head_dim};
     const HeadRows v{frame.data(v_), layout.kv_heads * layout.v_head_dim, layout.v_head_dim};
     // A thread takes whole heads: two rows of a head may share a panel.
