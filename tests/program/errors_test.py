@@ -2,6 +2,8 @@
 import struct
 import unittest
 
+import numpy as np
+
 from gguf_bytes import ARRAY, F32, STRING, U32, GgufBytes, small_llama
 from weft_program import ProgramTest
 
@@ -149,6 +151,48 @@ class BadModels(ProgramTest):
         model.remove("blk.0.ffn_down.weight")
         self.refused("import", self.write(model), "-o", self.dir / "out.model", says="down_proj")
         self.assertEqual(sorted(p.name for p in self.dir.iterdir()), ["model.gguf"])
+
+
+class CompiledRuns(ProgramTest):
+    """What a compiled program refuses, and how it finds a NaN."""
+
+    def setUp(self):
+        super().setUp()
+        self.model = small_llama()
+        self.path = self.dir / "model.gguf"
+
+    def write(self):
+        self.path.write_bytes(self.model.bytes())
+        return self.path
+
+    def test_levels_are_checked(self):
+        self.refused("run", self.write(), "--ids", "1", "-n", "1", env={"WEFT_CPU": "sse9"},
+                     says=["WEFT_CPU", "sse9", "portable", "avx2"])
+        levels = self.json("cpu", "--json")["levels"]
+        for level, state in levels.items():
+            if state != "supported":
+                self.refused("run", self.path, "--ids", "1", "-n", "1", env={"WEFT_CPU": level}, says=[level, "lacks"])
+
+    def test_threads_are_checked(self):
+        for threads in ("0", "-1", "100000"):
+            self.refused("run", self.write(), "--ids", "1", "-n", "1", "--threads", threads, status=2,
+                         says="--threads")
+
+    def test_kv_types_are_checked(self):
+        self.refused("run", self.write(), "--ids", "1", "-n", "1", "--kv-type", "q4_k", status=2, says="q8_0")
+
+    def test_memory_that_is_not_there(self):
+        self.refused("run", self.write(), "--ids", "1", "-n", "1", "--ctx", str(1 << 31), "--kv-type", "f32",
+                     env={"WEFT_LOG": "error"}, says=["bytes", "available"], limit_memory=1 << 30)
+
+    def test_a_nan_runs_and_is_named_when_asked(self):
+        at = [t[0] for t in self.model.tensors].index("blk.0.ffn_norm.weight")
+        values = np.frombuffer(self.model.tensors[at][3], np.float32).copy()
+        values[3] = np.nan
+        self.model.tensors[at][3] = values.tobytes()
+        self.ok("logits", self.write(), "--ids", "1,2", "-o", self.dir / "x.npy")
+        self.refused("run", self.path, "--ids", "1,2", "-n", "1", "--temp", "0", "--check-nan", "--json",
+                     says=["RmsNorm", "layers.0.mlp.norm", "nan"])
 
 
 class BadDotModels(ProgramTest):

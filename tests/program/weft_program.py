@@ -3,6 +3,7 @@ beside it."""
 import json
 import os
 import pathlib
+import resource
 import shutil
 import subprocess
 import sys
@@ -16,9 +17,10 @@ WEFT = os.environ.get("WEFT_PROGRAM", str(ROOT / "build" / "release" / "weft"))
 needs_shared = unittest.skipUnless(SHARED.is_dir(), f"{SHARED} is absent: its models and right answers are not here")
 
 
-def run(*args, stdin=None, timeout=120, env=None):
-    """The finished process; stdout and stderr are bytes."""
-    return subprocess.run([WEFT, *map(str, args)], input=stdin, capture_output=True, timeout=timeout,
+def run(*args, stdin=None, timeout=120, env=None, limit_memory=None):
+    """The finished process; stdout and stderr are bytes. limit_memory: bytes of address space that it may have."""
+    limit = limit_memory and (lambda: resource.setrlimit(resource.RLIMIT_AS, (limit_memory, limit_memory)))
+    return subprocess.run([WEFT, *map(str, args)], input=stdin, capture_output=True, timeout=timeout, preexec_fn=limit,
                           env={**os.environ, **(env or {})})
 
 
