@@ -62,7 +62,7 @@ void linear(benchmark::State& state, DType dtype, CpuLevel level, std::int64_t r
   std::normal_distribution<float> normal(0, 1);
   std::generate(x.begin(), x.end(), [&] { return normal(generator); });
   const auto buffer = aligned(static_cast<std::size_t>(rows) * quantized_row_bytes(columns));
-  const auto scratch = aligned(kernels.scratch_bytes(weight, rows));
+  const auto scratch = aligned(kernels.scratch_bytes(rows));
   const MutableQuantizedRows quantized =
       quantized_rows({buffer.get(), static_cast<std::size_t>(rows) * quantized_row_bytes(columns)}, rows, columns);
   kernels.quantize(x.data(), columns, 0, rows, quantized);

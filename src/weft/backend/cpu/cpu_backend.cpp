@@ -10,10 +10,16 @@ namespace weft::cpu {
 
 const LoweringRule* find_lowering_rule(std::string_view op) {
   for (const std::span<const LoweringRule> rules :
-       {linear_rules(), norm_rules(), attention_rules(), elementwise_rules(), movement_rules()})
+       {linear_rules(), norm_rules(), rope_rules(), attention_rules(), elementwise_rules(), movement_rules()})
     for (const LoweringRule& rule : rules)
       if (rule.op == op) return &rule;
   return nullptr;
+}
+
+double count_of(const lir::Operand& operand, const std::int64_t* sizes) {
+  double count = 1;
+  for (const lir::SizeId id : operand.dims) count *= static_cast<double>(sizes[id]);
+  return count;
 }
 
 std::string kernel_name(std::string_view what, CpuLevel level) { return fmt::format("{} {}", what, to_string(level)); }

@@ -60,7 +60,7 @@ struct LinearKernels {
   void (*quantize)(const float* x, std::int64_t x_stride, std::int64_t first_row, std::int64_t last_row,
                    const MutableQuantizedRows& out);
   // Bytes that a thread hands to `integer` or `floating` for this many rows, 64-byte aligned.
-  std::size_t (*scratch_bytes)(const PackedMatrix& weight, std::int64_t rows);
+  std::size_t (*scratch_bytes)(std::int64_t rows);
   // Both write y[r * y_stride + n] for all rows r of x and the weight rows n of panels [first_panel, last_panel).
   void (*integer)(const PackedMatrix& weight, const QuantizedRows& x, std::int64_t first_panel, std::int64_t last_panel,
                   float* y, std::int64_t y_stride, std::byte* scratch);

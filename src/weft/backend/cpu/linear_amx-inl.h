@@ -169,9 +169,7 @@ struct AmxLinear {
       Vector::integer(weight, x.from_row(tiled, x.rows - tiled), first, last, y + tiled * y_stride, y_stride, scratch);
   }
 
-  static std::size_t scratch_bytes(const PackedMatrix& weight, std::int64_t rows) {
-    return std::max(sizeof(Scratch), Vector::scratch_bytes(weight, rows));
-  }
+  static std::size_t scratch_bytes(std::int64_t rows) { return std::max(sizeof(Scratch), Vector::scratch_bytes(rows)); }
 
   static constexpr LinearKernels kernels() {
     return {CpuLevel::amx, Vector::quantize, scratch_bytes, integer, Vector::floating};

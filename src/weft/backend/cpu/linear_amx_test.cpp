@@ -82,7 +82,7 @@ AlignedBytes aligned(std::size_t size) {
 }
 
 std::vector<float> product(const LinearKernels& kernels, const PackedMatrix& weight, const QuantizedRows& x) {
-  const AlignedBytes scratch = aligned(kernels.scratch_bytes(weight, x.rows));
+  const AlignedBytes scratch = aligned(kernels.scratch_bytes(x.rows));
   std::vector<float> y(static_cast<std::size_t>(x.rows * weight.rows()));
   kernels.integer(weight, x, 0, weight.panels(), y.data(), weight.rows(), scratch.get());
   return y;

@@ -455,7 +455,7 @@ struct Linear {
 
   // --- the rest ----------------------------------------------------------------------------------------------------
 
-  static std::size_t scratch_bytes(const PackedMatrix&, std::int64_t) {
+  static std::size_t scratch_bytes(std::int64_t) {
     return std::max(sizeof(Slab), static_cast<std::size_t>(panels * float_slab * lanes) * sizeof(float));
   }
 

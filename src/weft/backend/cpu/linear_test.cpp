@@ -79,8 +79,7 @@ struct Activations {
 struct Scratch {
   std::vector<std::byte> bytes;
   std::byte* aligned;
-  Scratch(const LinearKernels& kernels, const PackedMatrix& weight, std::int64_t rows)
-      : bytes(kernels.scratch_bytes(weight, rows) + 64) {
+  Scratch(const LinearKernels& kernels, std::int64_t rows) : bytes(kernels.scratch_bytes(rows) + 64) {
     const auto address = reinterpret_cast<std::uintptr_t>(bytes.data());
     aligned = bytes.data() + ((address + 63) / 64 * 64 - address);
   }
@@ -92,7 +91,7 @@ constexpr float untouched = 12345.f;
 std::vector<float> integer_product(const LinearKernels& kernels, const PackedMatrix& weight, const QuantizedRows& x) {
   const std::int64_t stride = weight.rows() + 1;
   std::vector<float> y(static_cast<std::size_t>(x.rows * stride), untouched);
-  Scratch scratch(kernels, weight, x.rows);
+  Scratch scratch(kernels, x.rows);
   kernels.integer(weight, x, 0, weight.panels(), y.data(), stride, scratch.aligned);
   return y;
 }
@@ -100,7 +99,7 @@ std::vector<float> float_product(const LinearKernels& kernels, const PackedMatri
                                  std::int64_t rows) {
   const std::int64_t stride = weight.rows() + 1;
   std::vector<float> y(static_cast<std::size_t>(rows * stride), untouched);
-  Scratch scratch(kernels, weight, rows);
+  Scratch scratch(kernels, rows);
   kernels.floating(weight, x, weight.columns(), rows, 0, weight.panels(), y.data(), stride, scratch.aligned);
   return y;
 }
@@ -194,7 +193,7 @@ TEST(Linear, PanelRanges) {
       const PackedMatrix packed = PackedMatrix::pack(random_weight(dtype, n, columns, 3), pool);
       const std::vector<float> x = random_rows(rows * columns, 5);
       const Activations quantized(kernels, x, rows, columns);
-      const Scratch scratch(kernels, packed, rows);
+      const Scratch scratch(kernels, rows);
       const auto run = [&](std::int64_t count, std::int64_t first, std::int64_t last, float* y) {
         if (packed.integer())
           kernels.integer(packed, QuantizedRows(quantized.rows).from_row(0, count), first, last, y, n, scratch.aligned);

@@ -21,12 +21,6 @@ using lir::Operand;
 
 constexpr std::int64_t tile = 4096;  // elements that a thread takes at a time
 
-double count_of(const Operand& operand, const std::int64_t* sizes) {
-  double count = 1;
-  for (const lir::SizeId id : operand.dims) count *= static_cast<double>(sizes[id]);
-  return count;
-}
-
 // --- one operand --------------------------------------------------------------------------------------------------
 
 class UnaryStep final : public lir::Step {

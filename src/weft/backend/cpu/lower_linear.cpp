@@ -50,8 +50,7 @@ class QuantizeStep final : public lir::Step {
         [&](std::int64_t first, std::int64_t last) { kernels_.quantize(x, columns_, first, last, out); });
   }
   Cost cost(const std::int64_t* sizes) const override {
-    double count = 1;
-    for (const SizeId id : x_.dims) count *= static_cast<double>(sizes[id]);
+    const double count = count_of(x_, sizes);
     return {.flops = 3 * count, .activation_bytes = 5 * count};
   }
 
@@ -149,9 +148,8 @@ class LinearStep final : public lir::Step {
   }
 
   Cost cost(const std::int64_t* sizes) const override {
-    double rows = 1, outputs = 0;
-    for (const SizeId id : plan_.x.dims) rows *= static_cast<double>(sizes[id]);
-    rows /= static_cast<double>(plan_.columns);
+    const double rows = count_of(plan_.x, sizes) / static_cast<double>(plan_.columns);
+    double outputs = 0;
     Cost cost;
     for (std::size_t i = 0; i < plan_.projections.size(); ++i) {
       outputs += static_cast<double>(plan_.projections[i].rows);
@@ -165,7 +163,7 @@ class LinearStep final : public lir::Step {
  private:
   static std::int64_t units_of(const Projection& projection) { return (projection.rows + unit_rows - 1) / unit_rows; }
 
-  std::size_t kernel_scratch(std::int64_t rows) const { return linear_.scratch_bytes(PackedMatrix(), rows); }
+  std::size_t kernel_scratch(std::int64_t rows) const { return linear_.scratch_bytes(rows); }
   // Where the second product of a gated one goes: a unit for many rows, a thread's whole share for few.
   std::size_t gate_bytes(std::int64_t rows) const {
     const std::int64_t columns = rows > 8 ? unit_rows : units_ * unit_rows;

@@ -18,12 +18,6 @@ namespace {
 using lir::Frame;
 using lir::Operand;
 
-double count_of(const Operand& operand, const std::int64_t* sizes) {
-  double count = 1;
-  for (const lir::SizeId id : operand.dims) count *= static_cast<double>(sizes[id]);
-  return count;
-}
-
 // --- lookups ------------------------------------------------------------------------------------------------------
 
 // Whole rows of a table by index: of weights as the file has them, of packed weights, or of a run's own values.

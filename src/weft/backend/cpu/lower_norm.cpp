@@ -44,8 +44,7 @@ class NormStep final : public lir::Step {
   }
 
   lir::Cost cost(const std::int64_t* sizes) const override {
-    double count = 1;
-    for (const lir::SizeId id : plan_.x.dims) count *= static_cast<double>(sizes[id]);
+    const double count = count_of(plan_.x, sizes);
     return {.flops = 4 * count, .activation_bytes = (plan_.residual.defined() ? 16 : 8) * count};
   }
 

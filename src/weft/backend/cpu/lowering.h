@@ -33,6 +33,7 @@ const LoweringRule* find_lowering_rule(std::string_view op);
 // The families' rules.
 std::span<const LoweringRule> linear_rules();
 std::span<const LoweringRule> norm_rules();
+std::span<const LoweringRule> rope_rules();
 std::span<const LoweringRule> attention_rules();
 std::span<const LoweringRule> elementwise_rules();
 std::span<const LoweringRule> movement_rules();
@@ -43,6 +44,8 @@ inline const TensorType& type_of(const Graph& graph, Value value) { return graph
 inline bool is_f32(const Graph& graph, Value value) { return graph.type(value).dtype == DType::f32; }
 // Whether the values have one shape, whatever the sizes.
 inline bool same_shape(const Graph& graph, Value a, Value b) { return graph.type(a).shape == graph.type(b).shape; }
+// Elements of an operand at given sizes, for costs.
+double count_of(const lir::Operand& operand, const std::int64_t* sizes);
 // A matrix in the panels of packed_matrix.h.
 std::shared_ptr<const lir::WeightForm> panel_form();
 // The kernel and its level: "rope avx512".
