@@ -3,9 +3,9 @@
 #include <utility>
 #include <vector>
 
-#include "weft/base/fail.h"
 #include "weft/base/thread_pool.h"
 #include "weft/ir/kernel.h"
+#include "weft/ir/no_state.h"
 #include "weft/passes/passes.h"
 #include "weft/passes/rewrite.h"
 
@@ -14,19 +14,6 @@ namespace {
 
 constexpr std::size_t most_bytes = 16u << 20;           // of a result
 constexpr std::size_t most_bytes_together = 64u << 20;  // of all results of one graph
-
-// Folded nodes are pure, so nothing here is ever asked for.
-class NoState final : public StateAccess {
- public:
-  std::vector<Tensor> append(std::string_view slot, std::span<const Tensor>) override { refuse(slot); }
-  Pcg32& generator(std::int32_t, std::int64_t) override { refuse("generator"); }
-  std::int64_t run_index() const override { return 0; }
-
- private:
-  [[noreturn]] static void refuse(std::string_view what) {
-    fail(ErrorKind::invalid_graph, "NoState", "", "{} is used outside a run", what);
-  }
-};
 
 // The results of node `index` of the source, or nothing: not constant, too large, packed, or a kernel that refuses
 // these values (a run will say so).

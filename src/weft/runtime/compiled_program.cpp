@@ -9,7 +9,7 @@
 #include "weft/base/system_memory.h"
 #include "weft/lir/program_builder.h"
 #include "weft/passes/pipeline.h"
-#include "weft/runtime/no_state.h"
+#include "weft/ir/no_state.h"
 #include "weft/runtime/position_inputs.h"
 
 namespace weft {

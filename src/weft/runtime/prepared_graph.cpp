@@ -8,7 +8,7 @@
 #include "weft/base/random.h"
 #include "weft/ir/verify.h"
 #include "weft/runtime/compiled_program.h"
-#include "weft/runtime/no_state.h"
+#include "weft/ir/no_state.h"
 #include "weft/runtime/position_inputs.h"
 
 namespace weft {
