@@ -240,5 +240,48 @@ TEST(Session, SizesMayGrowFromRunToRun) {
   }
 }
 
+TEST(Session, TwoSymbolsThatBroadcastMayMeetInAnyLegalWay) {
+  Graph graph("sum");
+  const Var a = input(graph, "a", {Dim::symbol("n")}), b = input(graph, "b", {Dim::symbol("m")});
+  output(graph, "y", neg(add(a, b)));
+  CompiledGraph compiled = Session().compile(std::move(graph));
+  for (const auto& [n, m] :
+       std::vector<std::pair<std::int64_t, std::int64_t>>{{4, 4}, {1, 5000}, {700, 1}, {900, 900}}) {
+    const Tensor x = filled({n}, 1), y = filled({m}, 2);
+    const auto sum = values_of(compiled.run({{"a", x}, {"b", y}}).at("y"));
+    ASSERT_EQ(sum.size(), static_cast<std::size_t>(std::max(n, m)));
+    for (std::size_t i = 0; i < sum.size(); ++i)
+      EXPECT_EQ(sum[i], -(x.values<float>()[n == 1 ? 0 : i] + y.values<float>()[m == 1 ? 0 : i])) << i;
+  }
+  EXPECT_THROW(compiled.run({{"a", filled({3}, 1)}, {"b", filled({5}, 1)}}), Error);
+  EXPECT_NO_THROW(compiled.run({{"a", filled({3}, 1)}, {"b", filled({3}, 1)}}));
+}
+
+TEST(Session, FewRowsFitWhereManyWerePlanned) {
+  // A gated product of few rows takes all its columns at once, one of many rows a part at a time.
+  Graph graph("gate");
+  const Var x = input(graph, "x", {Dim::symbol("n"), 32});
+  const Var w = param(graph, "w", {2000, 32}), u = param(graph, "u", {2000, 32});
+  output(graph, "y", mul(silu(matmul(x, w, {.transpose_b = true})), matmul(x, u, {.transpose_b = true})));
+  const WeightMap weights({{"w", filled({2000, 32}, 1)}, {"u", filled({2000, 32}, 0.5f)}});
+  CompiledGraph compiled = Session({.pool = std::make_shared<ThreadPool>(1)}).compile(graph);
+  compiled.set_params(weights);
+  const Tensor rows = filled({16, 32}, 1);
+  const auto all = values_of(compiled.run({{"x", rows}}).at("y"));
+  for (const std::int64_t count : {8, 1, 5}) {
+    const auto part = values_of(compiled.run({{"x", rows.rows(0, count)}}).at("y"));
+    EXPECT_TRUE(std::equal(part.begin(), part.end(), all.begin())) << count;
+  }
+}
+
+TEST(Session, AWeightMayBeSpreadOverASizeOfTheRun) {
+  Graph graph("token");
+  const Var x = input(graph, "x", {Dim::symbol("n"), 3}), token = param(graph, "token", {1, 3});
+  output(graph, "y", add(x, expand(token, Shape{Dim::symbol("n"), 3})));
+  CompiledGraph compiled = Session().compile(std::move(graph));
+  compiled.set_param("token", filled({1, 3}, 1));
+  EXPECT_EQ(compiled.run({{"x", filled({5, 3}, 1)}}).at("y").dims(), (std::vector<std::int64_t>{5, 3}));
+}
+
 }  // namespace
 }  // namespace weft

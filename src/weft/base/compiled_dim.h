@@ -17,10 +17,13 @@ class WEFT_API CompiledDim {
   CompiledDim(const Dim& dim, FunctionRef<std::int32_t(std::string_view)> symbol_index);
   // What Dim::eval gives when symbol i has the value symbols[i].
   std::int64_t eval(std::span<const std::int64_t> symbols) const;
+  // What eval() gives at most while no symbol is above symbols[i] or below 0.
+  std::int64_t upper_bound(std::span<const std::int64_t> symbols) const;
 
  private:
   enum class Operation : std::uint8_t {
     constant,
+    coefficient,
     symbol,
     floor_div,
     ceil_div,
@@ -34,6 +37,8 @@ class WEFT_API CompiledDim {
     Operation operation;
     std::int64_t value;  // constant, index of the symbol, divisor
   };
+  template <bool upper>
+  std::int64_t run(std::span<const std::int64_t> symbols) const;
   void compile(const Dim& dim, FunctionRef<std::int32_t(std::string_view)> symbol_index);
   std::vector<Instruction> code_;  // for a stack machine
 };

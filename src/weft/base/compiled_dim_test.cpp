@@ -41,6 +41,21 @@ TEST(CompiledDim, GivesWhatEvalGives) {
   }
 }
 
+TEST(CompiledDim, BoundsAreAboveEverySmallerRun) {
+  for (const char* text : {"broadcast(n, past)", "n - past + 3", "max(n, 2*past) - n", "pow2_ceil(n*past)"}) {
+    const Compiled compiled(Dim::parse(text));
+    std::vector<std::int64_t> bounds;
+    for (const std::string& name : compiled.names) bounds.push_back(name == "n" ? 7 : 5);
+    const std::int64_t upper = compiled.code.upper_bound(bounds);
+    for (std::int64_t n = 0; n <= 7; ++n)
+      for (std::int64_t past = 0; past <= 5; ++past) {
+        const bool refused = std::string(text).front() == 'b' && n != past && n != 1 && past != 1;
+        if (refused) continue;
+        EXPECT_LE(compiled.eval({{"n", n}, {"past", past}}), upper) << text << " " << n << " " << past;
+      }
+  }
+}
+
 TEST(CompiledDim, RefusesWhatEvalRefuses) {
   const Compiled sizes(Dim::parse("broadcast(n, m)"));
   EXPECT_THROW(sizes.eval({{"n", 2}, {"m", 3}}), Error);

@@ -572,7 +572,7 @@ void CompiledDim::compile(const Dim& dim, FunctionRef<std::int32_t(std::string_v
   }
   bool first_term = true;
   for (const auto& [key, term] : dim.expression_->terms) {
-    code_.push_back({Operation::constant, term.coefficient});
+    code_.push_back({term.factors.empty() ? Operation::constant : Operation::coefficient, term.coefficient});
     for (const Atom& atom : term.factors) {
       if (atom.kind == symbol_kind) {
         code_.push_back({Operation::symbol, symbol_index(atom.name)});
@@ -595,16 +595,21 @@ void CompiledDim::compile(const Dim& dim, FunctionRef<std::int32_t(std::string_v
   if (first_term) code_.push_back({Operation::constant, 0});
 }
 
-std::int64_t CompiledDim::eval(std::span<const std::int64_t> symbols) const {
+template <bool upper>
+std::int64_t CompiledDim::run(std::span<const std::int64_t> symbols) const {
   // Deep enough for any dim: each nesting level keeps a sum, a product and an operand.
   std::array<std::int64_t, 64> stack;
   std::size_t top = 0;
   for (const Instruction& at : code_) {
     switch (at.operation) {
       case Operation::constant:
+      case Operation::coefficient:
       case Operation::symbol:
         if (top == stack.size()) fail(ErrorKind::invalid_argument, "BadDim", "", "a dimension is nested too deeply");
-        stack[top++] = at.operation == Operation::constant ? at.value : symbols[static_cast<std::size_t>(at.value)];
+        stack[top] = at.operation == Operation::symbol ? symbols[static_cast<std::size_t>(at.value)] : at.value;
+        // What is subtracted may be nothing.
+        if (upper && at.operation == Operation::coefficient) stack[top] = std::max<std::int64_t>(at.value, 0);
+        ++top;
         break;
       case Operation::floor_div: stack[top - 1] = floor_of(stack[top - 1], at.value); break;
       case Operation::ceil_div: stack[top - 1] = ceil_of(stack[top - 1], at.value); break;
@@ -612,10 +617,16 @@ std::int64_t CompiledDim::eval(std::span<const std::int64_t> symbols) const {
       case Operation::add: --top, stack[top - 1] = checked_add(stack[top - 1], stack[top]); break;
       case Operation::multiply: --top, stack[top - 1] = checked_mul(stack[top - 1], stack[top]); break;
       case Operation::max: --top, stack[top - 1] = std::max(stack[top - 1], stack[top]); break;
-      case Operation::broadcast: --top, stack[top - 1] = broadcast_of(stack[top - 1], stack[top]); break;
+      case Operation::broadcast:
+        --top;
+        stack[top - 1] = upper ? std::max(stack[top - 1], stack[top]) : broadcast_of(stack[top - 1], stack[top]);
+        break;
     }
   }
   return stack[0];
 }
+
+std::int64_t CompiledDim::eval(std::span<const std::int64_t> symbols) const { return run<false>(symbols); }
+std::int64_t CompiledDim::upper_bound(std::span<const std::int64_t> symbols) const { return run<true>(symbols); }
 
 }  // namespace weft

@@ -83,6 +83,12 @@ void find_live_ranges(Program& program) {
     const Operand& input = instruction.inputs[static_cast<std::size_t>(instruction.in_place_input)];
     const Operand& output = instruction.outputs[0];
     const BufferId from = root_of(input.buffer), to = output.buffer;
+    // Another operand in the same bytes may still be read when they are written.
+    bool alone = true;
+    for (std::size_t k = 0; k < instruction.inputs.size(); ++k)
+      alone = alone && (static_cast<std::int32_t>(k) == instruction.in_place_input ||
+                        !instruction.inputs[k].defined() || root_of(instruction.inputs[k].buffer) != from);
+    if (!alone) continue;
     Buffer& source = program.buffers[static_cast<std::size_t>(from)];
     Buffer& target = program.buffers[static_cast<std::size_t>(to)];
     if (from == to || source.storage != Storage::arena || target.storage != Storage::arena || source.last != i ||

@@ -59,7 +59,10 @@ ProgramBuilder::ProgramBuilder(const Graph& graph)
     const bool computed = node.schema->op_class != OpClass::leaf && node.schema->effects.pure() &&
                           std::all_of(node.inputs.begin(), node.inputs.end(),
                                       [&](Value input) { return !input.defined() || is_weight_[at(input)]; });
-    is_weight_[static_cast<std::size_t>(i)] = op == "Param" || op == "Constant" || (computed && !node.inputs.empty());
+    const bool sized = std::all_of(node.outputs.begin(), node.outputs.end(),
+                                   [](const OutputInfo& output) { return output.type.shape.is_static(); });
+    is_weight_[static_cast<std::size_t>(i)] =
+        op == "Param" || op == "Constant" || (computed && sized && !node.inputs.empty());
     if (op == "Input") {
       Buffer buffer{.name = node.text("name"), .storage = Storage::input};
       buffer.index = static_cast<std::int32_t>(program_.inputs.size());

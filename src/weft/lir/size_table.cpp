@@ -35,4 +35,8 @@ void SizeTable::eval(std::span<const std::int64_t> symbols, std::span<std::int64
   for (std::size_t i = 0; i < compiled_.size(); ++i) sizes[i] = compiled_[i].eval(symbols);
 }
 
+void SizeTable::eval_upper(std::span<const std::int64_t> symbols, std::span<std::int64_t> sizes) const {
+  for (std::size_t i = 0; i < compiled_.size(); ++i) sizes[i] = compiled_[i].upper_bound(symbols);
+}
+
 }  // namespace weft::lir

@@ -28,6 +28,8 @@ class SizeTable {
   const Dim& dim(SizeId id) const { return dims_[static_cast<std::size_t>(id)]; }
   const std::vector<std::string>& symbols() const { return symbols_; }
   std::size_t size() const { return dims_.size(); }
+  // The most that sizes are while no symbol exceeds its value here; refuses no broadcast.
+  void eval_upper(std::span<const std::int64_t> symbols, std::span<std::int64_t> sizes) const;
   // Sizes of all ids for the values of all symbols. Allocates nothing.
   void eval(std::span<const std::int64_t> symbols, std::span<std::int64_t> sizes) const;
 

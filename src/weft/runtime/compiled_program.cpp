@@ -7,9 +7,9 @@
 #include "weft/base/fail.h"
 #include "weft/base/log.h"
 #include "weft/base/system_memory.h"
+#include "weft/ir/no_state.h"
 #include "weft/lir/program_builder.h"
 #include "weft/passes/pipeline.h"
-#include "weft/ir/no_state.h"
 #include "weft/runtime/position_inputs.h"
 
 namespace weft {
@@ -95,8 +95,7 @@ void CompiledProgram::bound_symbols() {
   }
   for (const lir::Slot& slot : program.slots) {
     auto& bound = symbol_bounds[static_cast<std::size_t>(slot.length_symbol)];
-    const std::int64_t capacity = slot.capacity > 0 ? slot.capacity : config.max_rows;
-    if (capacity > 0) bound = bound ? std::min(*bound, capacity) : capacity;
+    if (capacity(slot) > 0) bound = bound ? std::min(*bound, capacity(slot)) : capacity(slot);
   }
 }
 

@@ -32,6 +32,8 @@ struct CompiledProgram {
   // By symbol: the most that a run may have, absent where the first run decides.
   std::vector<std::optional<std::int64_t>> symbol_bounds;
   std::vector<std::int64_t> symbol_lows;
+  // Most rows of a slot; 0: no bound.
+  std::int64_t capacity(const lir::Slot& slot) const { return slot.capacity > 0 ? slot.capacity : config.max_rows; }
 
  private:
   Graph optimized(Graph source, const Backend& backend);

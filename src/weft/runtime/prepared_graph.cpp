@@ -6,9 +6,9 @@
 #include "weft/base/fail.h"
 #include "weft/base/log.h"
 #include "weft/base/random.h"
+#include "weft/ir/no_state.h"
 #include "weft/ir/verify.h"
 #include "weft/runtime/compiled_program.h"
-#include "weft/ir/no_state.h"
 #include "weft/runtime/position_inputs.h"
 
 namespace weft {

@@ -20,7 +20,7 @@ ProgramReport program_report(const CompiledProgram& compiled, const std::map<std
   }
   std::vector<std::int64_t> sizes(program.sizes.size()), largest(program.sizes.size());
   program.sizes.eval(values, sizes);
-  program.sizes.eval(bounds, largest);
+  program.sizes.eval_upper(bounds, largest);
 
   ProgramReport report;
   report.passes = compiled.pass_reports;

@@ -102,8 +102,8 @@ void ProgramRunner::reserve_slots() {
   slots_.resize(program.slots.size());
   for (std::size_t i = 0; i < program.slots.size(); ++i) {
     const lir::Slot& slot = program.slots[i];
-    const auto& bound = compiled_->symbol_bounds[static_cast<std::size_t>(slot.length_symbol)];
-    slots_[i].capacity = std::max<std::int64_t>(bound.value_or(default_reservation), 1);
+    const std::int64_t capacity = compiled_->capacity(slot);
+    slots_[i].capacity = capacity > 0 ? capacity : default_reservation;
     for (std::size_t plane = 0; plane < slot.layout->plane_count(); ++plane) {
       slot_memory_[i].planes.emplace_back(slot.layout->plane_bytes(plane, slots_[i].capacity), "state storage");
       slots_[i].planes.push_back(slot_memory_[i].planes.back().data());
@@ -115,12 +115,14 @@ void ProgramRunner::grow_slot(std::size_t index, std::int64_t rows) {
   const lir::Slot& slot = compiled_->program.slots[index];
   lir::SlotStorage& storage = slots_[index];
   const std::int64_t capacity = std::max(rows, 2 * storage.capacity);
+  std::vector<ReservedMemory> fresh;
   for (std::size_t plane = 0; plane < storage.planes.size(); ++plane) {
-    ReservedMemory fresh(slot.layout->plane_bytes(plane, capacity), "state storage");
-    slot.layout->move(plane, storage.planes[plane], storage.capacity, fresh.data(), capacity, storage.length);
-    slot_memory_[index].planes[plane] = std::move(fresh);
-    storage.planes[plane] = slot_memory_[index].planes[plane].data();
+    fresh.emplace_back(slot.layout->plane_bytes(plane, capacity), "state storage");
+    slot.layout->move(plane, storage.planes[plane], storage.capacity, fresh[plane].data(), capacity, storage.length);
   }
+  slot_memory_[index].planes = std::move(fresh);
+  for (std::size_t plane = 0; plane < storage.planes.size(); ++plane)
+    storage.planes[plane] = slot_memory_[index].planes[plane].data();
   counters_.state_moved_bytes += slot.layout->row_bytes() * static_cast<std::uint64_t>(storage.length);
   storage.capacity = capacity;
 }
@@ -203,10 +205,10 @@ void ProgramRunner::check_sizes(std::span<const TensorView> inputs) const {
   }
   for (const lir::Slot& slot : program.slots) {
     const std::int64_t rows = sizes_[static_cast<std::size_t>(slot.rows_after)];
-    const auto& capacity = compiled_->symbol_bounds[static_cast<std::size_t>(slot.length_symbol)];
-    if (capacity && rows > *capacity)
+    const std::int64_t capacity = compiled_->capacity(slot);
+    if (capacity > 0 && rows > capacity)
       fail(ErrorKind::out_of_range, "ContextOverflow", compiled_->graph.where(slot.node),
-           "the run would hold {} rows in a context of {}; shorten the input or raise the context", rows, *capacity);
+           "the run would hold {} rows in a context of {}; shorten the input or raise the context", rows, capacity);
   }
 }
 
@@ -250,35 +252,43 @@ void ProgramRunner::plan_for_run() {
   }
 }
 
+// Nothing of the old plan is given up before the new one stands.
 void ProgramRunner::replan() {
   const lir::Program& program = compiled_->program;
+  std::vector<std::int64_t> planned = planned_, sizes(sizes_.size());
   for (std::size_t s = 0; s < symbols_.size(); ++s) {
     const auto& bound = compiled_->symbol_bounds[s];
-    const auto rounded =
-        static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(symbols_[s], 1))));
-    planned_[s] = std::max(planned_[s], bound ? std::max(*bound, symbols_[s]) : rounded);
+    const auto least = static_cast<std::uint64_t>(std::max<std::int64_t>(symbols_[s], 1));
+    planned[s] =
+        std::max(planned[s], bound ? std::max(*bound, symbols_[s]) : static_cast<std::int64_t>(std::bit_ceil(least)));
   }
-  std::vector<std::int64_t> sizes(sizes_.size());
-  program.sizes.eval(planned_, sizes);
-  plan_ = lir::plan_arena(program, sizes.data(), compiled_->pool->size());
+  program.sizes.eval_upper(planned, sizes);
+  lir::ArenaPlan plan = lir::plan_arena(program, sizes.data(), compiled_->pool->size());
   const auto threads = static_cast<std::uint64_t>(compiled_->pool->size());
   if (const auto available = available_memory();
-      available && plan_.arena_bytes + threads * plan_.thread_scratch_bytes > *available)
+      available && plan.arena_bytes + threads * plan.thread_scratch_bytes > *available)
     fail(ErrorKind::out_of_memory, "OutOfMemory", compiled_->graph.name(),
          "the arena of the program takes {} bytes, {} are available; lower the bounds of its sizes",
-         plan_.arena_bytes + threads * plan_.thread_scratch_bytes, *available);
-  arena_ = ReservedMemory(plan_.arena_bytes, "arena");
-  thread_scratch_ = ReservedMemory(plan_.thread_scratch_bytes * threads, "scratch");
-  for (std::size_t i = 0; i < program.buffers.size(); ++i)
-    if (program.buffers[i].storage == lir::Storage::arena) buffers_[i] = arena_.data() + plan_.offsets[i];
+         plan.arena_bytes + threads * plan.thread_scratch_bytes, *available);
+  ReservedMemory arena(plan.arena_bytes, "arena"), scratch(plan.thread_scratch_bytes * threads, "scratch");
+  std::vector<std::vector<std::byte>> positions(program.inputs.size());
   for (std::size_t i = 0; i < program.inputs.size(); ++i) {
     const lir::ProgramInput& input = program.inputs[i];
     if (compiled_->graph.node(input.node).text("source") != "position") continue;
     std::int64_t count = 1;
     for (const lir::SizeId id : input.dims) count *= sizes[static_cast<std::size_t>(id)];
-    positions_[i].resize(static_cast<std::size_t>(count) * 8);
-    buffers_[static_cast<std::size_t>(input.buffer)] = positions_[i].data();
+    positions[i].resize(static_cast<std::size_t>(count) * 8);
   }
+
+  planned_ = std::move(planned);
+  plan_ = std::move(plan);
+  arena_ = std::move(arena);
+  thread_scratch_ = std::move(scratch);
+  positions_ = std::move(positions);
+  for (std::size_t i = 0; i < program.buffers.size(); ++i)
+    if (program.buffers[i].storage == lir::Storage::arena) buffers_[i] = arena_.data() + plan_.offsets[i];
+  for (std::size_t i = 0; i < program.inputs.size(); ++i)
+    if (!positions_[i].empty()) buffers_[static_cast<std::size_t>(program.inputs[i].buffer)] = positions_[i].data();
   counters_.allocated_bytes += plan_.arena_bytes;
   ++counters_.allocations;
   counters_.peak_live_bytes = std::max(counters_.peak_live_bytes, plan_.arena_bytes);

@@ -63,9 +63,6 @@ class ProgramRunner final : public Runner, private StateAccess {
   Pcg32& generator(std::int32_t node, std::int64_t seed) override;
   std::int64_t run_index() const override { return runs_; }
 
-  struct Plane {
-    ReservedMemory memory;
-  };
   struct SlotState {
     std::vector<ReservedMemory> planes;
   };

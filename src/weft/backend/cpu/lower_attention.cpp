@@ -315,6 +315,7 @@ std::string refuse_queries(const Graph& graph, const Node& node) {
 // Whether attention reads the slot's own layout: K and V straight from the append, packed.
 bool reads_slot(const Graph& graph, const Node& node, const Node& append_node, std::int32_t append) {
   if (node.schema->name != "Attention" || !refuse_queries(graph, node).empty()) return false;
+  if (!node.backend_hint.empty() && node.backend_hint != "cpu") return false;  // it may run elsewhere
   if (node.inputs[1] != Value{append, 0} || node.inputs[2] != Value{append, 1}) return false;
   if (node.text("k_layout") != "packed" || node.text("v_layout") != "packed") return false;
   const std::int64_t heads = kv_heads_of(node);

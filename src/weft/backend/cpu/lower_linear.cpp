@@ -166,8 +166,8 @@ class LinearStep final : public lir::Step {
   std::size_t kernel_scratch(std::int64_t rows) const { return linear_.scratch_bytes(rows); }
   // Where the second product of a gated one goes: a unit for many rows, a thread's whole share for few.
   std::size_t gate_bytes(std::int64_t rows) const {
-    const std::int64_t columns = rows > 8 ? unit_rows : units_ * unit_rows;
-    return static_cast<std::size_t>(std::max(rows, std::int64_t{8}) * std::max(columns, unit_rows)) * sizeof(float);
+    // Planned for many rows, a run may still have few.
+    return static_cast<std::size_t>(std::max(rows, 8 * units_) * unit_rows) * sizeof(float);
   }
 
   void product(const Frame& frame, const Projection& projection, const QuantizedRows& quantized, std::int64_t rows,
@@ -376,6 +376,12 @@ constexpr LoweringRule rules[] = {
 std::shared_ptr<const lir::WeightForm> panel_form() {
   static const auto form = std::make_shared<const PanelForm>();
   return form;
+}
+
+bool is_weight_operand(const Node& node, std::size_t operand) {
+  if (node.schema->name == "FusedSharedMatMul")
+    return operand >= 1 && operand <= shared_projections(node).weights.size();
+  return operand == 1 || (operand == 2 && node.schema->name == "FusedGatedMatMul");
 }
 
 std::span<const LoweringRule> linear_rules() { return rules; }

@@ -87,7 +87,9 @@ bool is_packed_elsewhere(Lowering& lowering, Value table) {
     const Node& node = lowering.node(user.node);
     const LoweringRule* rule = find_lowering_rule(node.schema->name);
     const bool linear = rule >= linear_rules().data() && rule < linear_rules().data() + linear_rules().size();
-    if (linear && rule->refusal(lowering.graph(), node).empty()) return true;
+    if (linear && is_weight_operand(node, static_cast<std::size_t>(user.port)) &&
+        rule->refusal(lowering.graph(), node).empty())
+      return true;
   }
   return false;
 }

@@ -143,11 +143,11 @@ std::string refuse_rope(const Graph& graph, const Node& node) {
   } else if (angles.numel() != tokens) {
     return "there is no position a token";
   }
-  if (!node.boolean("tables") && node.inputs.size() > 2 && node.inputs[2].defined() &&
-      graph.node(node.inputs[2].node).schema->name != "Param" &&
-      graph.node(node.inputs[2].node).schema->name != "Constant" &&
-      graph.node(node.inputs[2].node).schema->name != "Decode")
-    return "the factors are no weights";
+  if (!node.boolean("tables") && node.inputs.size() > 2 && node.inputs[2].defined()) {
+    const Node* factors = &graph.node(node.inputs[2].node);
+    if (factors->schema->name == "Decode") factors = &graph.node(factors->inputs[0].node);
+    if (factors->schema->name != "Param" && factors->schema->name != "Constant") return "the factors are no weights";
+  }
   return {};
 }
 

@@ -46,6 +46,8 @@ inline bool is_f32(const Graph& graph, Value value) { return graph.type(value).d
 inline bool same_shape(const Graph& graph, Value a, Value b) { return graph.type(a).shape == graph.type(b).shape; }
 // Elements of an operand at given sizes, for costs.
 double count_of(const lir::Operand& operand, const std::int64_t* sizes);
+// Whether an operand of a linear op is a matrix that it keeps packed.
+bool is_weight_operand(const Node& node, std::size_t operand);
 // A matrix in the panels of packed_matrix.h.
 std::shared_ptr<const lir::WeightForm> panel_form();
 // The kernel and its level: "rope avx512".
