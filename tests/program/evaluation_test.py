@@ -23,7 +23,8 @@ class Evaluation(ProgramTest):
 
     def log_p(self, model, inputs):
         out = self.dir / "logits.npy"
-        self.ok("logits", model, "--ids", ",".join(map(str, inputs)), "-o", out)
+        self.ok("logits", model, "--ids", ",".join(map(str, inputs)), "-o", out,
+                "--backend", "reference")
         return log_softmax(np.load(out))
 
     def by_numpy(self, models, ids, context, stride, bos):
@@ -64,7 +65,7 @@ class Evaluation(ProgramTest):
         ids = self.ids(DEMO, text)
         for context, stride in [(512, 512), (64, 64), (50, 17)]:
             with self.subTest((context, stride)):
-                told = self.json("eval", coarse, "--file", text, "--against", DEMO, "--ctx", context, "--stride", stride, "--json")
+                told = self.json("eval", coarse, "--backend", "reference", "--file", text, "--against", DEMO, "--ctx", context, "--stride", stride, "--json")
                 self.check(told, *self.by_numpy([coarse, DEMO], ids, context, stride, 2047), 1500)
                 self.assertGreater(told["against"]["kl_mean"], 1e-4)
                 self.assertEqual((told["context"], told["stride"]), (context, stride))
@@ -79,7 +80,7 @@ class Evaluation(ProgramTest):
             model.write_bytes(builder.bytes())
             self.ok("quantize", model, other, "--type", "q4_0")
             ids = self.ids(model, text)
-            told = self.json("eval", other, "--file", text, "--against", model, "--ctx", 40, "--json")
+            told = self.json("eval", other, "--backend", "reference", "--file", text, "--against", model, "--ctx", 40, "--json")
             size = text.stat().st_size
             self.check(told, *self.by_numpy([other, model], ids, 40, 40, 1 if bos else None), size if bos else told["bytes"])
             self.assertLessEqual(size - told["bytes"], 0 if bos else 3)  # the first token is a part of one character
@@ -87,15 +88,15 @@ class Evaluation(ProgramTest):
 
     def test_the_bundled_model_is_as_good_as_pytorch_says(self):
         # tools/train_demo's own model in f32, from the GGUF that the bundled file was imported from.
-        told = self.json("eval", DEMO, "--file", TEXT, "--tokens", 1500, "--json")
+        told = self.json("eval", DEMO, "--backend", "reference", "--file", TEXT, "--tokens", 1500, "--json")
         self.assertEqual((told["tokens"], told["bytes"], told["windows"]), (1500, 5108, 3))
         self.assertAlmostEqual(told["perplexity"], 52.9338043, delta=2e-5)
         self.assertAlmostEqual(told["bits_per_byte"], 1.68151452, delta=1e-6)
-        told = self.json("eval", DEMO, "--file", TEXT, "--ctx", 128, "--stride", 32, "--tokens", 1000, "--json")
+        told = self.json("eval", DEMO, "--backend", "reference", "--file", TEXT, "--ctx", 128, "--stride", 32, "--tokens", 1000, "--json")
         self.assertAlmostEqual(told["perplexity"], 51.7180418, delta=2e-5)
 
     def test_a_model_agrees_with_itself(self):
-        told = self.json("eval", DEMO, "--file", TEXT, "--against", DEMO, "--tokens", 100, "--json")["against"]
+        told = self.json("eval", DEMO, "--backend", "reference", "--file", TEXT, "--against", DEMO, "--tokens", 100, "--json")["against"]
         self.assertEqual((told["kl_mean"], told["kl_max"], told["top1_agreement"], told["rms_probability_difference"]),
                          (0, 0, 1, 0))
 
