@@ -16,7 +16,7 @@ std::atomic<std::uint64_t> bytes_asked{0}, calls_made{0};
 
 AllocationCount allocations() { return {bytes_asked, calls_made}; }
 
-#if !defined(__SANITIZE_ADDRESS__)
+#if !defined(WEFT_SANITIZED)
 TEST(AllocationCount, CountsWhatIsAllocated) {
   const AllocationCount before = allocations();
   const std::vector<char> block(1000);
@@ -27,7 +27,7 @@ TEST(AllocationCount, CountsWhatIsAllocated) {
 
 }  // namespace weft::test
 
-#if !defined(__SANITIZE_ADDRESS__)
+#if !defined(WEFT_SANITIZED)
 
 namespace {
 
