@@ -45,8 +45,7 @@ std::shared_ptr<const WeightForm> stored_form() {
   return form;
 }
 
-ProgramBuilder::ProgramBuilder(const Graph& graph)
-    : graph_(graph), is_weight_(graph.nodes().size(), false), covered_(graph.nodes().size(), false) {
+ProgramBuilder::ProgramBuilder(const Graph& graph) : graph_(graph), is_weight_(graph.nodes().size(), false) {
   for (std::int32_t i = 0; i < graph.size(); ++i) {
     const Node& node = graph.node(i);
     users_.emplace_back(node.outputs.size());
@@ -93,11 +92,6 @@ WeightId ProgramBuilder::weight(Value value, std::shared_ptr<const WeightForm> f
       return static_cast<WeightId>(i);
   program_.weights.push_back({value, std::move(form)});
   return static_cast<WeightId>(program_.weights.size()) - 1;
-}
-
-bool ProgramBuilder::has_weight(Value value, std::string_view form) const {
-  return std::any_of(program_.weights.begin(), program_.weights.end(),
-                     [&](const Weight& weight) { return weight.value == value && weight.form->name() == form; });
 }
 
 Operand ProgramBuilder::operand(Value value) {

@@ -31,8 +31,6 @@ class ProgramBuilder {
   bool is_weight(Value value) const { return is_weight_[at(value)]; }
   // The weight in a form; the same id for the same value and form.
   WeightId weight(Value value, std::shared_ptr<const WeightForm> form);
-  // The forms in which a value is wanted so far.
-  bool has_weight(Value value, std::string_view form) const;
 
   // Where a value's bytes are. A weight is there as f32 or as it is stored, whatever its type says.
   Operand operand(Value value);
@@ -52,11 +50,7 @@ class ProgramBuilder {
   // A plane of a slot as a value of the graph.
   Operand state_operand(SlotId slot, std::int32_t plane, const TensorType& type);
 
-  // The node has its instruction in that of a later one.
-  void cover(std::int32_t node) { covered_[static_cast<std::size_t>(node)] = true; }
-  bool covered(std::int32_t node) const { return covered_[static_cast<std::size_t>(node)]; }
   void emit(Instruction instruction);
-  std::size_t instruction_count() const { return program_.instructions.size(); }
 
   // Adds the outputs and constraints; the builder is empty afterwards.
   Program finish();
@@ -69,7 +63,7 @@ class ProgramBuilder {
   Program program_;
   std::vector<std::vector<std::vector<Value>>> users_;
   std::vector<std::vector<bool>> is_output_;
-  std::vector<bool> is_weight_, covered_;
+  std::vector<bool> is_weight_;
   std::vector<std::vector<Operand>> operands_;
   std::map<std::string, Operand> shared_;
 };

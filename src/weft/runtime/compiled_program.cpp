@@ -25,7 +25,7 @@ CompiledProgram::CompiledProgram(Graph source, ExecConfig settings)
     if (node.schema->op_class == OpClass::leaf || node.outputs.empty()) continue;
     if (builder.is_weight({i, 0})) continue;
     const Backend& backend = place(i, preferred);
-    if (!builder.covered(i) && !backend.lower(builder, i, options)) emit_generic(builder, i, backend);
+    if (!backend.lower(builder, i, options)) emit_generic(builder, i, backend);
   }
   program = builder.finish();
   bound_symbols();

@@ -55,7 +55,6 @@ class ProgramRunner final : public Runner, private StateAccess {
   std::shared_ptr<const CompiledProgram> shared_program() const { return compiled_; }
   std::shared_ptr<const BoundWeights> shared_weights() const { return weights_; }
   void set_weights(std::shared_ptr<const BoundWeights> weights);
-  const lir::ArenaPlan& plan() const { return plan_; }
 
  private:
   // What steps that run an op's own kernel may ask for.

@@ -28,7 +28,7 @@ using lir::SlotId;
 // Keys and values as attention reads them.
 class HeadsLayout final : public lir::SlotLayout {
  public:
-  explicit HeadsLayout(KvLayout layout, CpuLevel level) : layout_(layout), level_(level) {}
+  explicit HeadsLayout(KvLayout layout) : layout_(layout) {}
   KvLayout at(std::int64_t capacity) const {
     KvLayout layout = layout_;
     layout.capacity = capacity;
@@ -66,7 +66,6 @@ class HeadsLayout final : public lir::SlotLayout {
 
  private:
   KvLayout layout_;
-  CpuLevel level_;
 };
 
 // Rows one after the other, as the graph sees them.
@@ -369,7 +368,7 @@ void emit_append(Lowering& lowering, std::int32_t index) {
       fail(ErrorKind::invalid_argument, "UnsupportedDType", graph.where(index),
            "KV rows cannot be kept as {}; expected f32, f16, bf16 or q8_0", to_string(dtype));
     const auto layout = std::make_shared<const HeadsLayout>(
-        KvLayout{kv_heads, reader->integer("head_dim"), state.planes[1] / kv_heads, 0, dtype}, lowering.level);
+        KvLayout{kv_heads, reader->integer("head_dim"), state.planes[1] / kv_heads, 0, dtype});
     slot.layout = layout;
     const SlotId id = builder.add_slot(std::move(slot));
     instruction.kernel = kernel_name("append " + layout->name(), lowering.level);

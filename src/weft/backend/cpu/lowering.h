@@ -40,10 +40,7 @@ std::span<const LoweringRule> movement_rules();
 
 // --- what rules share ---
 
-inline const TensorType& type_of(const Graph& graph, Value value) { return graph.type(value); }
 inline bool is_f32(const Graph& graph, Value value) { return graph.type(value).dtype == DType::f32; }
-// Whether the values have one shape, whatever the sizes.
-inline bool same_shape(const Graph& graph, Value a, Value b) { return graph.type(a).shape == graph.type(b).shape; }
 // Elements of an operand at given sizes, for costs.
 double count_of(const lir::Operand& operand, const std::int64_t* sizes);
 // Whether an operand of a linear op is a matrix that it keeps packed.
