@@ -40,26 +40,27 @@ std::vector<float> random_floats(std::int64_t count) {
 class Layers {
  public:
   Layers(DType dtype, std::int64_t keys, std::int64_t count, CpuLevel level)
-      : layout_{kv_heads, head_dim, head_dim, keys, dtype} {
+      : layout_{kv_heads, head_dim, head_dim, dtype}, bytes_(storage_bytes(layout_, keys)) {
     const std::vector<float> rows = random_floats(keys * kv_heads * head_dim);
     const HeadRows heads_of{rows.data(), kv_heads * head_dim, head_dim};
     for (std::int64_t i = 0; i < count; ++i) {
-      k_.push_back(aligned_bytes(k_bytes(layout_)));
-      v_.push_back(aligned_bytes(v_bytes(layout_)));
-      append(layout_, k_.back().get(), v_.back().get(), 0, keys, heads_of, heads_of, level);
+      layers_.push_back(aligned_bytes(bytes_));
+      append(layout_, blocks(layers_.back()), 0, keys, heads_of, heads_of, level);
     }
   }
   const KvLayout& layout() const { return layout_; }
-  std::int64_t bytes() const { return k_bytes(layout_) + v_bytes(layout_); }
+  std::int64_t bytes() const { return bytes_; }
   void select(AttentionArgs& args) {
-    next_ = (next_ + 1) % k_.size();
-    args.k = k_[next_].get();
-    args.v = v_[next_].get();
+    next_ = (next_ + 1) % layers_.size();
+    args.kv = blocks(layers_[next_]);
   }
 
  private:
+  MutableKvBlocks blocks(const Bytes& layer) const { return {layer.get(), block_bytes(layout_)}; }
+
   KvLayout layout_;
-  std::vector<Bytes> k_, v_;
+  std::int64_t bytes_;
+  std::vector<Bytes> layers_;
   std::size_t next_ = 0;
 };
 

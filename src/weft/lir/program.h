@@ -10,6 +10,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "weft/base/tensor.h"
@@ -69,17 +70,30 @@ struct Weight {
   std::shared_ptr<const WeightForm> form;
 };
 
+// Rows that are stored together. Blocks of a plane lie at a stride that whoever owns the memory chooses, so that planes
+// can take turns in it; those of a plane that is read as a tensor are adjacent.
+struct SlotPlane {
+  std::int64_t block_rows = 1;
+  std::uint64_t block_bytes = 0;
+  bool adjacent = true;
+};
+
 // How a backend keeps the rows of a state slot.
 class SlotLayout {
  public:
+  SlotLayout(std::string name, std::vector<SlotPlane> planes) : name_(std::move(name)), planes_(std::move(planes)) {}
   virtual ~SlotLayout() = default;
-  virtual std::string name() const = 0;  // "f16 heads"
-  virtual std::size_t plane_count() const = 0;
-  virtual std::uint64_t plane_bytes(std::size_t plane, std::int64_t capacity) const = 0;
-  virtual std::uint64_t row_bytes() const = 0;  // of all planes
-  // Copies `rows` rows into storage of another capacity.
-  virtual void move(std::size_t plane, const std::byte* from, std::int64_t from_capacity, std::byte* to,
-                    std::int64_t to_capacity, std::int64_t rows) const = 0;
+  const std::string& name() const { return name_; }  // "f16 heads"
+  const std::vector<SlotPlane>& planes() const { return planes_; }
+  std::uint64_t row_bytes() const {  // of all planes
+    std::uint64_t bytes = 0;
+    for (const SlotPlane& plane : planes_) bytes += plane.block_bytes / static_cast<std::uint64_t>(plane.block_rows);
+    return bytes;
+  }
+
+ private:
+  std::string name_;
+  std::vector<SlotPlane> planes_;
 };
 
 struct Slot {
@@ -91,8 +105,13 @@ struct Slot {
   std::int32_t node = none;        // that appends, for messages
 };
 
+struct PlaneStorage {
+  std::byte* data = nullptr;  // of the first block
+  std::int64_t stride = 0;    // bytes from block to block
+};
+
 struct SlotStorage {
-  std::vector<std::byte*> planes;
+  std::vector<PlaneStorage> planes;
   std::int64_t capacity = 0, length = 0;  // rows of room, rows held before the run
 };
 

@@ -18,11 +18,16 @@ class RowSampler {
  public:
   RowSampler(std::span<const T> logits, const SamplingOptions& options) : logits_(logits), options_(options) {
     if (logits.empty()) fail(ErrorKind::invalid_argument, "NoCandidates", "", "a row of no logits has nothing to draw");
-    for (std::size_t i = 1; i < logits.size(); ++i)
-      if (logits[i] > logits[best_]) best_ = i;
-    for (std::size_t i = 0; i < logits.size(); ++i)
-      if (std::isnan(logits[i]))
-        fail(ErrorKind::invalid_argument, "NanLogits", "", "logit {} is not a number: nothing can be drawn", i);
+    for (std::size_t begin = 0; begin < logits.size(); begin += piece) {
+      const std::span<const T> some = logits.subspan(begin, std::min(piece, logits.size() - begin));
+      const auto [greatest, nan] = greatest_of(some);
+      if (nan)
+        fail(ErrorKind::invalid_argument, "NanLogits", "", "logit {} is not a number: nothing can be drawn",
+             begin + static_cast<std::size_t>(std::ranges::find_if(some, [](T x) { return std::isnan(x); }) -
+                                              some.begin()));
+      if (greatest > logits[best_])
+        best_ = begin + static_cast<std::size_t>(std::ranges::find(some, greatest) - some.begin());
+    }
   }
 
   std::int64_t greedy() const { return static_cast<std::int64_t>(best_); }
@@ -42,6 +47,28 @@ class RowSampler {
   }
 
  private:
+  static constexpr std::size_t piece = 1024;
+  struct Greatest {
+    T value;
+    bool nan;
+  };
+  // In lanes that do not wait for each other: vocabularies are long.
+  static Greatest greatest_of(std::span<const T> x) {
+    constexpr std::size_t lanes = 16;
+    T most[lanes];
+    int nans[lanes] = {};
+    std::fill_n(most, lanes, -std::numeric_limits<T>::infinity());
+    const auto take = [&](std::size_t lane, T value) {
+      most[lane] = value > most[lane] ? value : most[lane];
+      nans[lane] |= value != value;
+    };
+    std::size_t i = 0;
+    for (; i + lanes <= x.size(); i += lanes)
+      for (std::size_t lane = 0; lane < lanes; ++lane) take(lane, x[i + lane]);
+    for (; i < x.size(); ++i) take(i % lanes, x[i]);
+    return {*std::max_element(most, most + lanes), std::any_of(nans, nans + lanes, [](int nan) { return nan != 0; })};
+  }
+
   // Proportional to the probability; 1 for the best. Equal infinities share everything.
   double weight(std::size_t i, double temperature) const {
     if (logits_[i] == logits_[best_]) return 1;

@@ -40,6 +40,11 @@ ReservedMemory::ReservedMemory(std::size_t bytes, const char* what) : size_(byte
   data_ = static_cast<std::byte*>(data);
 }
 
+// A wish: a system that has none gives small ones.
+void ReservedMemory::prefer_huge_pages() {
+  if (data_ != nullptr) (void)::madvise(data_, size_, MADV_HUGEPAGE);
+}
+
 ReservedMemory::~ReservedMemory() {
   if (data_ != nullptr) ::munmap(data_, size_);
 }
@@ -82,7 +87,7 @@ ProgramRunner::ProgramRunner(std::shared_ptr<const CompiledProgram> compiled,
     outputs_.push_back({nullptr, output.operand.dtype, {}});
   }
   set_weights(weights_);
-  reserve_slots();
+  reserve_slots(0);
 }
 
 void ProgramRunner::set_weights(std::shared_ptr<const BoundWeights> weights) {
@@ -96,35 +101,53 @@ void ProgramRunner::set_weights(std::shared_ptr<const BoundWeights> weights) {
 
 std::unique_ptr<Runner> ProgramRunner::another() const { return std::make_unique<ProgramRunner>(compiled_, weights_); }
 
-void ProgramRunner::reserve_slots() {
+// Makes room for `rows` rows in each slot, and for as many as its graph declares. Planes whose blocks may lie apart
+// take turns in one piece of memory: block 0 of each, then block 1 of each. So what is used is the beginning of it,
+// which huge pages serve well. Rows that are there move along.
+void ProgramRunner::reserve_slots(std::int64_t rows) {
   const lir::Program& program = compiled_->program;
-  slot_memory_.resize(program.slots.size());
-  slots_.resize(program.slots.size());
-  for (std::size_t i = 0; i < program.slots.size(); ++i) {
-    const lir::Slot& slot = program.slots[i];
-    const std::int64_t capacity = compiled_->capacity(slot);
-    slots_[i].capacity = capacity > 0 ? capacity : default_reservation;
-    for (std::size_t plane = 0; plane < slot.layout->plane_count(); ++plane) {
-      slot_memory_[i].planes.emplace_back(slot.layout->plane_bytes(plane, slots_[i].capacity), "state storage");
-      slots_[i].planes.push_back(slot_memory_[i].planes.back().data());
+  const auto blocks_for = [](const lir::SlotPlane& plane, std::int64_t count) {
+    return (count + plane.block_rows - 1) / plane.block_rows;
+  };
+  std::vector<lir::SlotStorage> fresh(program.slots.size());
+  std::vector<ReservedMemory> memory;
+  std::uint64_t turn = 0, turns = 0;
+  for (std::size_t i = 0; i < fresh.size(); ++i) {
+    const std::int64_t capacity = compiled_->capacity(program.slots[i]);
+    fresh[i].capacity = std::max(rows, capacity > 0 ? capacity : default_reservation);
+    fresh[i].length = i < slots_.size() ? slots_[i].length : 0;
+    for (const lir::SlotPlane& plane : program.slots[i].layout->planes()) {
+      const auto blocks = static_cast<std::uint64_t>(blocks_for(plane, fresh[i].capacity));
+      fresh[i].planes.push_back({});
+      if (plane.adjacent) {
+        memory.emplace_back(blocks * plane.block_bytes, "state storage");
+        fresh[i].planes.back() = {memory.back().data(), static_cast<std::int64_t>(plane.block_bytes)};
+        continue;
+      }
+      turn += plane.block_bytes;
+      turns = std::max(turns, blocks);
     }
   }
-}
-
-void ProgramRunner::grow_slot(std::size_t index, std::int64_t rows) {
-  const lir::Slot& slot = compiled_->program.slots[index];
-  lir::SlotStorage& storage = slots_[index];
-  const std::int64_t capacity = std::max(rows, 2 * storage.capacity);
-  std::vector<ReservedMemory> fresh;
-  for (std::size_t plane = 0; plane < storage.planes.size(); ++plane) {
-    fresh.emplace_back(slot.layout->plane_bytes(plane, capacity), "state storage");
-    slot.layout->move(plane, storage.planes[plane], storage.capacity, fresh[plane].data(), capacity, storage.length);
-  }
-  slot_memory_[index].planes = std::move(fresh);
-  for (std::size_t plane = 0; plane < storage.planes.size(); ++plane)
-    storage.planes[plane] = slot_memory_[index].planes[plane].data();
-  counters_.state_moved_bytes += slot.layout->row_bytes() * static_cast<std::uint64_t>(storage.length);
-  storage.capacity = capacity;
+  memory.emplace_back(turn * turns, "state storage");
+  memory.back().prefer_huge_pages();
+  std::byte* shared = memory.back().data();
+  for (std::size_t i = 0; i < fresh.size(); ++i)
+    for (std::size_t p = 0; p < fresh[i].planes.size(); ++p) {
+      const lir::SlotPlane& plane = program.slots[i].layout->planes()[p];
+      lir::PlaneStorage& to = fresh[i].planes[p];
+      if (!plane.adjacent) {
+        to = {shared, static_cast<std::int64_t>(turn)};
+        shared += plane.block_bytes;
+      }
+      if (i >= slots_.size()) continue;
+      const lir::PlaneStorage& from = slots_[i].planes[p];
+      for (std::int64_t block = 0; block < blocks_for(plane, fresh[i].length); ++block)
+        std::memcpy(to.data + block * to.stride, from.data + block * from.stride, plane.block_bytes);
+      counters_.state_moved_bytes += plane.block_bytes / static_cast<std::uint64_t>(plane.block_rows) *
+                                     static_cast<std::uint64_t>(fresh[i].length);
+    }
+  slot_memory_ = std::move(memory);
+  slots_ = std::move(fresh);
 }
 
 // --- binding a run ----------------------------------------------------------------------------------------------
@@ -243,12 +266,12 @@ void ProgramRunner::plan_for_run() {
   if (!fits) replan();
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     const std::int64_t rows = sizes_[static_cast<std::size_t>(compiled_->program.slots[i].rows_after)];
-    if (rows > slots_[i].capacity) grow_slot(i, rows);
+    if (rows > slots_[i].capacity) reserve_slots(std::max(rows, 2 * slots_[i].capacity));
   }
   for (std::size_t i = 0; i < compiled_->program.buffers.size(); ++i) {
     const lir::Buffer& buffer = compiled_->program.buffers[i];
     if (buffer.storage == lir::Storage::state)
-      buffers_[i] = slots_[static_cast<std::size_t>(buffer.index)].planes[static_cast<std::size_t>(buffer.plane)];
+      buffers_[i] = slots_[static_cast<std::size_t>(buffer.index)].planes[static_cast<std::size_t>(buffer.plane)].data;
   }
 }
 

@@ -24,6 +24,7 @@ class ReservedMemory {
  public:
   ReservedMemory() = default;
   ReservedMemory(std::size_t bytes, const char* what);  // OutOfMemory
+  void prefer_huge_pages();
   ~ReservedMemory();
   ReservedMemory(ReservedMemory&& other) noexcept;
   ReservedMemory& operator=(ReservedMemory&& other) noexcept;
@@ -62,17 +63,12 @@ class ProgramRunner final : public Runner, private StateAccess {
   Pcg32& generator(std::int32_t node, std::int64_t seed) override;
   std::int64_t run_index() const override { return runs_; }
 
-  struct SlotState {
-    std::vector<ReservedMemory> planes;
-  };
-
   void bind_symbols(std::span<const TensorView> inputs);
   void check_sizes(std::span<const TensorView> inputs) const;
   void check_memory_limit() const;
   void plan_for_run();
   void replan();
-  void reserve_slots();
-  void grow_slot(std::size_t slot, std::int64_t rows);
+  void reserve_slots(std::int64_t rows);
   void fill_positions();
   void execute();
   void check_finite(const lir::Instruction& instruction, const lir::Frame& frame) const;
@@ -92,7 +88,7 @@ class ProgramRunner final : public Runner, private StateAccess {
   std::vector<std::byte*> buffers_;                // by BufferId
   std::vector<std::vector<std::byte>> positions_;  // by input
   std::vector<std::int32_t> caller_inputs_;        // of the program's inputs, those that the caller gives
-  std::vector<SlotState> slot_memory_;
+  std::vector<ReservedMemory> slot_memory_;
   std::vector<lir::SlotStorage> slots_;
   std::vector<std::vector<std::int64_t>> output_dims_;
   std::vector<TensorView> outputs_;

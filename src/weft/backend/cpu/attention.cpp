@@ -17,6 +17,8 @@ constexpr std::int64_t alignment = 64;
 constexpr std::int64_t partial_budget = std::int64_t{8} << 20;
 // Multiply-adds that are worth another thread.
 constexpr std::int64_t worthwhile = 1 << 18;
+// Query vectors that are read against memory: more of them find keys and values in a cache.
+constexpr std::int64_t few_rows = 8;
 constexpr float nothing = -std::numeric_limits<float>::infinity();
 
 std::int64_t round_up(std::int64_t value, std::int64_t unit) { return (value + unit - 1) / unit * unit; }
@@ -127,7 +129,7 @@ class Attention {
         const std::int64_t task = next.fetch_add(1, std::memory_order_relaxed);
         if (task >= tasks) break;
         if (cut)
-          run_chunk(scratch, task / chunks, task % chunks);
+          run_chunk(scratch, task % kv_heads, task / kv_heads);
         else  // the last tiles see the most keys: they go first
           run_tile(scratch, task % kv_heads, tiles - 1 - task / kv_heads);
       }
@@ -192,13 +194,15 @@ class Attention {
     const std::int64_t base = chunk * chunk_keys;
     const Range keys{std::max<std::int64_t>(t.keys.first - base, 0), std::min(t.keys.last - base, chunk_keys)};
     const std::int64_t first = keys.first / panel_keys, last = (keys.last + panel_keys - 1) / panel_keys;
-    const std::byte* k = a_.k + t.kv_head * key_head_bytes(a_.layout) + base / panel_keys * key_panel_bytes(a_.layout);
+    const KvBlocks k = part_of(chunk, key_offset(a_.layout, t.kv_head));
     switch (a_.layout.dtype) {
       case DType::f32: kernels_.scores_f32(t.q, t.rows, a_.layout.head_dim, k, first, last, scratch.scores); break;
       case DType::f16: kernels_.scores_f16(t.q, t.rows, a_.layout.head_dim, k, first, last, scratch.scores); break;
       case DType::bf16: kernels_.scores_bf16(t.q, t.rows, a_.layout.head_dim, k, first, last, scratch.scores); break;
       default: kernels_.scores_q8_0(scratch.q, t.rows, k, first, last, scratch.scores);
     }
+    const ValueBlocks v{part_of(chunk, value_offset(a_.layout, t.kv_head)), value_row_bytes(a_.layout)};
+    if (t.rows <= few_rows) ask_for(v, keys);
     WeighOptions options;
     options.first = first * panel_keys;
     options.last = last * panel_keys;
@@ -217,24 +221,38 @@ class Attention {
         options.mask = a_.mask.at(head(t.kv_head, row), query(row)) + base * a_.mask.key_stride;
       parts[r] = kernels_.weigh(scratch.scores + r * chunk_keys, options);
     }
-    sum_values(scratch, t, base, keys, results);
+    sum_values(scratch, t, v, keys, results);
   }
 
-  void sum_values(TileScratch& scratch, const Tile& t, std::int64_t base, Range keys, float* results) const {
-    const std::int64_t row_bytes = value_row_bytes(a_.layout), blocks = scale_blocks(a_.layout.v_head_dim);
-    const std::byte* head_v = a_.v + t.kv_head * value_head_bytes(a_.layout);
-    const std::byte* v = head_v + base * row_bytes;
-    if (a_.layout.dtype == DType::q8_0) {
-      const auto* halves = reinterpret_cast<const std::uint16_t*>(head_v + value_scale_offset(a_.layout));
-      kernels_.widen_scales(halves + (base + keys.first) * blocks, scratch.value_scales + keys.first * blocks,
-                            (keys.last - keys.first) * blocks);
-    }
+  // What a chunk's blocks hold from `offset` on.
+  KvBlocks part_of(std::int64_t chunk, std::int64_t offset) const {
+    return {a_.kv.data + chunk * (chunk_keys / block_keys) * a_.kv.stride + offset, a_.kv.stride};
+  }
+
+  // The lines that the streams of values begin with, all together, while the scores become weights.
+  static void ask_for(const ValueBlocks& v, Range keys) {
+    for (std::int64_t block = keys.first / block_keys; block * block_keys < keys.last; ++block)
+      for (std::int64_t line = 0; line < ahead_bytes; line += 64)
+        __builtin_prefetch(v.blocks.data + block * v.blocks.stride + line);
+  }
+
+  void sum_values(TileScratch& scratch, const Tile& t, const ValueBlocks& v, Range keys, float* results) const {
+    const std::int64_t blocks = scale_blocks(a_.layout.v_head_dim);
+    if (a_.layout.dtype == DType::q8_0)
+      for (std::int64_t key = keys.first; key < keys.last;) {
+        const std::int64_t block = key / block_keys, end = std::min(keys.last, (block + 1) * block_keys);
+        const auto* halves = reinterpret_cast<const std::uint16_t*>(v.blocks.data + block * v.blocks.stride +
+                                                                    value_scale_offset(a_.layout));
+        kernels_.widen_scales(halves + key % block_keys * blocks, scratch.value_scales + key * blocks,
+                              (end - key) * blocks);
+        key = end;
+      }
     WeightedSumFunction* sum = kernels_.sum_q8_0;
     if (a_.layout.dtype == DType::f32) sum = kernels_.sum_f32;
     if (a_.layout.dtype == DType::f16) sum = kernels_.sum_f16;
     if (a_.layout.dtype == DType::bf16) sum = kernels_.sum_bf16;
     const float *w = scratch.scores, *scales = scratch.value_scales;
-    sum(w, t.rows, v, row_bytes, scales, keys.first, keys.last, columns_, results);
+    sum(w, t.rows, v, scales, keys.first, keys.last, columns_, results);
     for (std::int64_t r = 0; r < t.rows; ++r) {
       float* result = results + r * columns_;
       if (std::none_of(result, result + columns_, [](float x) { return std::isnan(x); })) continue;
@@ -244,8 +262,8 @@ class Attention {
       const float unit = 1;
       for (std::int64_t key = keys.first; key < keys.last; ++key) {
         if (weights[key] == 0) continue;
-        sum(&unit, 1, v + key * row_bytes, row_bytes, scales == nullptr ? nullptr : scales + key * blocks, 0, 1,
-            columns_, scratch.one);
+        const ValueBlocks one{{v.row(key), 0}, v.row_bytes};
+        sum(&unit, 1, one, scales == nullptr ? nullptr : scales + key * blocks, 0, 1, columns_, scratch.one);
         kernels_.join(result, 1, scratch.one, weights[key], columns_);
       }
     }
@@ -320,14 +338,14 @@ void attention(const AttentionArgs& args, ThreadPool& pool) {
   if (args.rows > 0) Attention(args).run(pool);
 }
 
-void pack_keys_and_values(const KvLayout& layout, std::byte* k, std::byte* v, std::int64_t keys, const HeadRows& k_rows,
+void pack_keys_and_values(const KvLayout& layout, MutableKvBlocks kv, std::int64_t keys, const HeadRows& k_rows,
                           const HeadRows& v_rows, CpuLevel level, ThreadPool& pool) {
   // A panel of keys of one head is one task.
   const std::int64_t pieces = (keys + panel_keys - 1) / panel_keys;
   pool.parallel_for(layout.kv_heads * pieces, 16, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t item = begin; item < end; ++item) {
       const std::int64_t head = item / pieces, first = item % pieces * panel_keys;
-      append_heads(layout, k, v, first, std::min(panel_keys, keys - first),
+      append_heads(layout, kv, first, std::min(panel_keys, keys - first),
                    {k_rows.at(first, 0), k_rows.row_stride, k_rows.head_stride},
                    {v_rows.at(first, 0), v_rows.row_stride, v_rows.head_stride}, head, head + 1, level);
     }

@@ -26,8 +26,7 @@ struct ScoreOperand {
 
 struct AttentionArgs {
   KvLayout layout;
-  const std::byte* k = nullptr;
-  const std::byte* v = nullptr;
+  KvBlocks kv;
   std::int64_t heads = 1;  // a multiple of layout.kv_heads; head h reads kv head h / (heads / kv_heads)
   std::int64_t rows = 0;   // queries: the last of the keys, so that row i stands at key keys - rows + i
   std::int64_t keys = 0;   // rows of the cache that are there, those of this step included
@@ -44,15 +43,15 @@ struct AttentionArgs {
   std::span<std::byte> scratch;  // of attention_scratch_bytes, aligned to 64
 };
 
-// Enough for every call with this layout (its capacity aside) of up to so many rows and keys. Grows with both.
+// Enough for every call with this layout of up to so many rows and keys. Grows with both.
 std::int64_t attention_scratch_bytes(const KvLayout& layout, std::int64_t heads, std::int64_t rows, std::int64_t keys,
                                      int threads);
 
 // Rows that see no key become zeros, a sink or not.
 void attention(const AttentionArgs& args, ThreadPool& pool);
 
-// Puts plain keys and values [keys, ...] into storage of layout (capacity `keys`) for attention without a cache.
-void pack_keys_and_values(const KvLayout& layout, std::byte* k, std::byte* v, std::int64_t keys, const HeadRows& k_rows,
+// Puts plain keys and values [keys, ...] into storage for attention without a cache.
+void pack_keys_and_values(const KvLayout& layout, MutableKvBlocks kv, std::int64_t keys, const HeadRows& k_rows,
                           const HeadRows& v_rows, CpuLevel level, ThreadPool& pool);
 
 }  // namespace weft::cpu

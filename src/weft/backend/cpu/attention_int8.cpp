@@ -16,7 +16,11 @@ namespace weft::cpu {
 namespace {
 
 constexpr std::int64_t groups = 8;  // of 4 dims in a block
-constexpr std::int64_t codes_bytes = 512, block_bytes = codes_bytes + 32;
+constexpr std::int64_t codes_bytes = 512, key_block_bytes = codes_bytes + 32;
+
+const std::byte* panel_of(const QuantizedRows& q, KvBlocks keys, std::int64_t p) {
+  return keys.data + p / block_panels * keys.stride + p % block_panels * q.blocks * key_block_bytes;
+}
 
 // Four codes as one number, to be broadcast.
 inline std::int32_t four_codes(const std::int8_t* codes) {
@@ -45,7 +49,7 @@ inline void tile_256(const QuantizedRows& q, std::int64_t row, const std::byte* 
   __m256 total[R][2];
 #pragma GCC unroll 4
   for (int r = 0; r < R; ++r) total[r][0] = total[r][1] = _mm256_setzero_ps();
-  for (std::int64_t b = 0; b < q.blocks; ++b, panel += block_bytes) {
+  for (std::int64_t b = 0; b < q.blocks; ++b, panel += key_block_bytes) {
     __m256i sums[R][2];
 #pragma GCC unroll 4
     for (int r = 0; r < R; ++r) sums[r][0] = sums[r][1] = _mm256_setzero_si256();
@@ -79,10 +83,10 @@ inline void tile_256(const QuantizedRows& q, std::int64_t row, const std::byte* 
 
 }  // namespace
 
-void int8_scores_avx2(const QuantizedRows& q, std::int64_t rows, const std::byte* panels, std::int64_t first,
-                      std::int64_t last, float* scores) {
+void int8_scores_avx2(const QuantizedRows& q, std::int64_t rows, KvBlocks keys, std::int64_t first, std::int64_t last,
+                      float* scores) {
   for (std::int64_t p = first; p < last; ++p) {
-    const std::byte* panel = panels + p * q.blocks * block_bytes;
+    const std::byte* panel = panel_of(q, keys, p);
     std::int64_t r = 0;
     for (; r + 2 <= rows; r += 2) tile_256<2>(q, r, panel, scores + r * chunk_keys + p * 16);
     if (r < rows) tile_256<1>(q, r, panel, scores + r * chunk_keys + p * 16);
@@ -99,7 +103,7 @@ inline void tile_vnni(const QuantizedRows& q, std::int64_t row, const std::byte*
   __m256 total[R][2];
 #pragma GCC unroll 4
   for (int r = 0; r < R; ++r) total[r][0] = total[r][1] = _mm256_setzero_ps();
-  for (std::int64_t b = 0; b < q.blocks; ++b, panel += block_bytes) {
+  for (std::int64_t b = 0; b < q.blocks; ++b, panel += key_block_bytes) {
     __m256i sums[R][2];
 #pragma GCC unroll 4
     for (int r = 0; r < R; ++r) sums[r][0] = sums[r][1] = _mm256_set1_epi32(q.sums[(row + r) * q.blocks + b]);
@@ -133,10 +137,10 @@ inline void tile_vnni(const QuantizedRows& q, std::int64_t row, const std::byte*
 
 }  // namespace
 
-void int8_scores_avx_vnni(const QuantizedRows& q, std::int64_t rows, const std::byte* panels, std::int64_t first,
+void int8_scores_avx_vnni(const QuantizedRows& q, std::int64_t rows, KvBlocks keys, std::int64_t first,
                           std::int64_t last, float* scores) {
   for (std::int64_t p = first; p < last; ++p) {
-    const std::byte* panel = panels + p * q.blocks * block_bytes;
+    const std::byte* panel = panel_of(q, keys, p);
     std::int64_t r = 0;
     for (; r + 2 <= rows; r += 2) tile_vnni<2>(q, r, panel, scores + r * chunk_keys + p * 16);
     if (r < rows) tile_vnni<1>(q, r, panel, scores + r * chunk_keys + p * 16);
@@ -149,14 +153,14 @@ void int8_scores_avx_vnni(const QuantizedRows& q, std::int64_t rows, const std::
 namespace {
 
 template <int R, int P>
-inline void tile_512(const QuantizedRows& q, std::int64_t row, const std::byte* panels, float* out) {
-  const std::int64_t panel_bytes = q.blocks * block_bytes;
+inline void tile_512(const QuantizedRows& q, std::int64_t row, const std::byte* panels, std::int64_t stride, float* out,
+                     std::int64_t out_stride) {
   __m512 total[R][P];
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r)
 #pragma GCC unroll 4
     for (int p = 0; p < P; ++p) total[r][p] = _mm512_setzero_ps();
-  for (std::int64_t b = 0; b < q.blocks; ++b, panels += block_bytes) {
+  for (std::int64_t b = 0; b < q.blocks; ++b, panels += key_block_bytes) {
     __m512i sums[R][P];
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r)
@@ -164,9 +168,11 @@ inline void tile_512(const QuantizedRows& q, std::int64_t row, const std::byte* 
       for (int p = 0; p < P; ++p) sums[r][p] = _mm512_set1_epi32(q.sums[(row + r) * q.blocks + b]);
 #pragma GCC unroll 8
     for (int group = 0; group < groups; ++group) {
+#pragma GCC unroll 8
+      for (int p = 0; p < P; ++p) __builtin_prefetch(panels + p * stride + group * 64 + ahead_bytes);
       __m512i keys[P];
 #pragma GCC unroll 4
-      for (int p = 0; p < P; ++p) keys[p] = _mm512_loadu_si512(panels + p * panel_bytes + group * 64);
+      for (int p = 0; p < P; ++p) keys[p] = _mm512_loadu_si512(panels + p * stride + group * 64);
 #pragma GCC unroll 8
       for (int r = 0; r < R; ++r) {
         const __m512i codes = _mm512_set1_epi32(four_codes(q.codes + ((row + r) * q.blocks + b) * 32 + group * 4));
@@ -177,7 +183,7 @@ inline void tile_512(const QuantizedRows& q, std::int64_t row, const std::byte* 
 #pragma GCC unroll 4
     for (int p = 0; p < P; ++p) {
       const __m512 scales =
-          _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(panels + p * panel_bytes + codes_bytes)));
+          _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(panels + p * stride + codes_bytes)));
 #pragma GCC unroll 8
       for (int r = 0; r < R; ++r)
         total[r][p] =
@@ -188,24 +194,39 @@ inline void tile_512(const QuantizedRows& q, std::int64_t row, const std::byte* 
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r)
 #pragma GCC unroll 4
-    for (int p = 0; p < P; ++p) _mm512_storeu_ps(out + r * chunk_keys + p * 16, total[r][p]);
+    for (int p = 0; p < P; ++p) _mm512_storeu_ps(out + r * chunk_keys + p * out_stride, total[r][p]);
 }
 
 template <int P>
-inline void panels_512(const QuantizedRows& q, std::int64_t rows, const std::byte* panels, float* scores) {
+inline void panels_512(const QuantizedRows& q, std::int64_t rows, const std::byte* panels, std::int64_t stride,
+                       float* scores) {
   std::int64_t r = 0;
-  for (; r + 4 <= rows; r += 4) tile_512<4, P>(q, r, panels, scores + r * chunk_keys);
-  for (; r + 2 <= rows; r += 2) tile_512<2, P>(q, r, panels, scores + r * chunk_keys);
-  if (r < rows) tile_512<1, P>(q, r, panels, scores + r * chunk_keys);
+  for (; r + 4 <= rows; r += 4) tile_512<4, P>(q, r, panels, stride, scores + r * chunk_keys, block_keys);
+  for (; r + 2 <= rows; r += 2) tile_512<2, P>(q, r, panels, stride, scores + r * chunk_keys, block_keys);
+  if (r < rows) tile_512<1, P>(q, r, panels, stride, scores + r * chunk_keys, block_keys);
+}
+
+// As many blocks side by side as there are, at most S at a time.
+template <int S>
+inline void blocks_512(const QuantizedRows& q, std::int64_t rows, const std::byte* blocks, std::int64_t stride,
+                       std::int64_t count, float* scores) {
+  for (; count >= S; count -= S, blocks += S * stride, scores += S * block_keys)
+    for (std::int64_t p = 0; p < block_panels; ++p)
+      panels_512<S>(q, rows, blocks + p * q.blocks * key_block_bytes, stride, scores + p * 16);
+  if constexpr (S > 1) blocks_512<S / 2>(q, rows, blocks, stride, count, scores);
 }
 
 }  // namespace
 
-void int8_scores_avx512_vnni(const QuantizedRows& q, std::int64_t rows, const std::byte* panels, std::int64_t first,
+void int8_scores_avx512_vnni(const QuantizedRows& q, std::int64_t rows, KvBlocks keys, std::int64_t first,
                              std::int64_t last, float* scores) {
-  std::int64_t p = first;
-  for (; p + 2 <= last; p += 2) panels_512<2>(q, rows, panels + p * q.blocks * block_bytes, scores + p * 16);
-  if (p < last) panels_512<1>(q, rows, panels + p * q.blocks * block_bytes, scores + p * 16);
+  const auto single = [&](std::int64_t p) __attribute__((always_inline)) {
+    panels_512<1>(q, rows, panel_of(q, keys, p), 0, scores + p * 16);
+  };
+  for (; first < last && first % block_panels != 0; ++first) single(first);
+  const std::int64_t block = first / block_panels, blocks = std::max<std::int64_t>(last / block_panels - block, 0);
+  blocks_512<4>(q, rows, keys.data + block * keys.stride, keys.stride, blocks, scores + block * block_keys);
+  for (first += blocks * block_panels; first < last; ++first) single(first);
 }
 #pragma GCC pop_options
 

@@ -25,21 +25,25 @@ constexpr int most_rows = lanes >= 8 ? 6 : 3;
 
 // --- scores -----------------------------------------------------------------------------------------------------
 
-// R rows times P panels; each score is one sum over the dims in ascending order.
+// R rows times P panels that lie `stride` apart; each score is one sum over the dims in ascending order.
 template <class Element, int R, int P>
-HWY_INLINE void score_tile(const float* const* q, std::int64_t dim, const std::byte* panels, std::int64_t panel_bytes,
-                           float* scores) {
+HWY_INLINE void score_tile(const float* const* q, std::int64_t dim, const std::byte* panels, std::int64_t stride,
+                           float* scores, std::int64_t score_stride) {
   constexpr int vectors = P * panel_vectors;
+  constexpr std::int64_t dim_bytes = 16 * static_cast<std::int64_t>(sizeof(Element));
   VF sums[R][vectors];
 #pragma GCC unroll 16
   for (int r = 0; r < R; ++r)
 #pragma GCC unroll 16
     for (int i = 0; i < vectors; ++i) sums[r][i] = hn::Zero(f32);
   for (std::int64_t d = 0; d < dim; ++d) {
+    if (d * dim_bytes % 64 == 0)
+#pragma GCC unroll 8
+      for (int p = 0; p < P; ++p) __builtin_prefetch(panels + p * stride + d * dim_bytes + ahead_bytes);
     VF keys[vectors];
 #pragma GCC unroll 16
     for (int i = 0; i < vectors; ++i)
-      keys[i] = load_as_f32<Element>(panels + i / panel_vectors * panel_bytes, d * 16 + i % panel_vectors * lanes);
+      keys[i] = load_as_f32<Element>(panels + i / panel_vectors * stride, d * 16 + i % panel_vectors * lanes);
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
       const VF x = constant(q[r][d]);
@@ -50,56 +54,72 @@ HWY_INLINE void score_tile(const float* const* q, std::int64_t dim, const std::b
 #pragma GCC unroll 16
   for (int r = 0; r < R; ++r)
 #pragma GCC unroll 16
-    for (int i = 0; i < vectors; ++i) hn::StoreU(sums[r][i], f32, scores + r * chunk_keys + i * lanes);
+    for (int i = 0; i < vectors; ++i)
+      hn::StoreU(sums[r][i], f32,
+                 scores + r * chunk_keys + i / panel_vectors * score_stride + i % panel_vectors * lanes);
 }
 
-template <class Element, int R>
-void score_rows(const float* const* q, std::int64_t dim, const std::byte* panels, std::int64_t panel_bytes,
-                std::int64_t count, float* scores) {
-  constexpr int wide = std::clamp<int>(accumulators / (R * static_cast<int>(panel_vectors)), 1, 4);
-  std::int64_t p = 0;
-  for (; p + wide <= count; p += wide)
-    score_tile<Element, R, wide>(q, dim, panels + p * panel_bytes, panel_bytes, scores + p * 16);
-  for (; p < count; ++p) score_tile<Element, R, 1>(q, dim, panels + p * panel_bytes, panel_bytes, scores + p * 16);
-}
-
-// Four panels at a time, which stay in cache while all rows go over them.
-template <class Element>
-void scores(const float* const* q, std::int64_t rows, std::int64_t dim, const std::byte* panels, std::int64_t first,
-            std::int64_t last, float* out) {
+// As many blocks side by side as there are, at most S at a time.
+template <class Element, int R, int S>
+HWY_INLINE void score_blocks(const float* const* q, std::int64_t dim, const std::byte* blocks, std::int64_t stride,
+                             std::int64_t count, float* scores) {
   const std::int64_t panel_bytes = dim * 16 * static_cast<std::int64_t>(sizeof(Element));
-  for (std::int64_t p = first; p < last; p += 4) {
-    const std::int64_t count = std::min<std::int64_t>(4, last - p);
-    const std::byte* at = panels + p * panel_bytes;
-    for (std::int64_t r = 0; r < rows; r += most_rows) {
-      const float* const* some = q + r;
-      float* to = out + r * chunk_keys + p * 16;
-      switch (std::min<std::int64_t>(most_rows, rows - r)) {
-        case 1: score_rows<Element, 1>(some, dim, at, panel_bytes, count, to); break;
-        case 2: score_rows<Element, 2>(some, dim, at, panel_bytes, count, to); break;
-        case 3: score_rows<Element, 3>(some, dim, at, panel_bytes, count, to); break;
+  for (; count >= S; count -= S, blocks += S * stride, scores += S * block_keys)
+    for (std::int64_t p = 0; p < block_panels; ++p)
+      score_tile<Element, R, S>(q, dim, blocks + p * panel_bytes, stride, scores + p * 16, block_keys);
+  if constexpr (S > 1) score_blocks<Element, R, S / 2>(q, dim, blocks, stride, count, scores);
+}
+
+// Up to `most_rows` rows against panels [first, last) of a chunk.
+template <class Element, int R>
+void score_rows(const float* const* q, std::int64_t dim, KvBlocks keys, std::int64_t first, std::int64_t last,
+                float* scores) {
+  constexpr int room = accumulators / (R * static_cast<int>(panel_vectors));
+  constexpr int streams = room >= block_streams ? block_streams : room >= 4 ? 4 : room >= 2 ? 2 : 1;
+  const std::int64_t panel_bytes = dim * 16 * static_cast<std::int64_t>(sizeof(Element));
+  const auto single = [&](std::int64_t p) {
+    const std::byte* panel = keys.data + p / block_panels * keys.stride + p % block_panels * panel_bytes;
+    score_tile<Element, R, 1>(q, dim, panel, 0, scores + p * 16, 0);
+  };
+  for (; first < last && first % block_panels != 0; ++first) single(first);
+  const std::int64_t block = first / block_panels, blocks = std::max<std::int64_t>(last / block_panels - block, 0);
+  score_blocks<Element, R, streams>(q, dim, keys.data + block * keys.stride, keys.stride, blocks,
+                                    scores + block * block_keys);
+  for (first += blocks * block_panels; first < last; ++first) single(first);
+}
+
+template <class Element>
+void scores(const float* const* q, std::int64_t rows, std::int64_t dim, KvBlocks keys, std::int64_t first,
+            std::int64_t last, float* out) {
+  for (std::int64_t r = 0; r < rows; r += most_rows) {
+    const float* const* some = q + r;
+    float* to = out + r * chunk_keys;
+    switch (std::min<std::int64_t>(most_rows, rows - r)) {
+      case 1: score_rows<Element, 1>(some, dim, keys, first, last, to); break;
+      case 2: score_rows<Element, 2>(some, dim, keys, first, last, to); break;
+      case 3: score_rows<Element, 3>(some, dim, keys, first, last, to); break;
 #if HWY_TARGET <= HWY_AVX2
-        case 4: score_rows<Element, 4>(some, dim, at, panel_bytes, count, to); break;
-        case 5: score_rows<Element, 5>(some, dim, at, panel_bytes, count, to); break;
-        default: score_rows<Element, 6>(some, dim, at, panel_bytes, count, to);
+      case 4: score_rows<Element, 4>(some, dim, keys, first, last, to); break;
+      case 5: score_rows<Element, 5>(some, dim, keys, first, last, to); break;
+      default: score_rows<Element, 6>(some, dim, keys, first, last, to);
 #else
-        default: break;
+      default: break;
 #endif
-      }
     }
   }
 }
 
 // The integer sums are exact, so any way of adding them gives these results.
-void int8_scores(const QuantizedRows& q, std::int64_t rows, const std::byte* panels, std::int64_t first,
-                 std::int64_t last, float* out) {
-  constexpr std::int64_t codes_bytes = 512, block_bytes = codes_bytes + 32;
-  for (std::int64_t p = first; p < last; ++p)
+void int8_scores(const QuantizedRows& q, std::int64_t rows, KvBlocks keys, std::int64_t first, std::int64_t last,
+                 float* out) {
+  constexpr std::int64_t codes_bytes = 512, key_block_bytes = codes_bytes + 32;
+  for (std::int64_t p = first; p < last; ++p) {
+    const std::byte* panel = keys.data + p / block_panels * keys.stride + p % block_panels * q.blocks * key_block_bytes;
     for (std::int64_t r = 0; r < rows; ++r) {
       VF total[panel_vectors];
       for (VF& vector : total) vector = hn::Zero(f32);
       for (std::int64_t b = 0; b < q.blocks; ++b) {
-        const std::byte* block = panels + (p * q.blocks + b) * block_bytes;
+        const std::byte* block = panel + b * key_block_bytes;
         const std::int8_t* codes = q.codes + (r * q.blocks + b) * 32;
         HWY_ALIGN std::int32_t sums[16];
         std::fill_n(sums, 16, q.sums[r * q.blocks + b]);
@@ -116,6 +136,7 @@ void int8_scores(const QuantizedRows& q, std::int64_t rows, const std::byte* pan
       for (std::int64_t i = 0; i < panel_vectors; ++i)
         hn::StoreU(total[i], f32, out + r * chunk_keys + p * 16 + i * lanes);
     }
+  }
 }
 
 void quantize_row(const float* q, std::int64_t dim, std::int8_t* codes, float* scales, std::int32_t* sums) {
@@ -216,9 +237,10 @@ PartialSoftmax weigh(float* z, const WeighOptions& o) {
 
 // --- values -----------------------------------------------------------------------------------------------------
 
-// R rows times C vectors of columns; each result is one sum over the keys in ascending order.
+// R rows times C vectors of columns. What is not a key of [first, last) is passed over, so that the order of those that
+// are does not depend on it.
 template <class Element, int R, int C>
-HWY_INLINE void sum_tile(const float* weights, const std::byte* values, std::int64_t row_bytes, const float* scales,
+HWY_INLINE void sum_tile(const float* weights, const ValueBlocks& values, const float* scales,
                          std::int64_t scale_stride, std::int64_t first, std::int64_t last, std::int64_t column,
                          float* out, std::int64_t out_stride) {
   VF sums[R][C];
@@ -226,20 +248,31 @@ HWY_INLINE void sum_tile(const float* weights, const std::byte* values, std::int
   for (int r = 0; r < R; ++r)
 #pragma GCC unroll 16
     for (int c = 0; c < C; ++c) sums[r][c] = hn::Zero(f32);
-  for (std::int64_t key = first; key < last; ++key) {
-    const std::byte* row = values + key * row_bytes;
-    VF v[C];
+  const auto blocks_before = [](std::int64_t keys, std::int64_t place) {
+    return keys / block_keys + (place < keys % block_keys ? 1 : 0);
+  };
+  for (std::int64_t place = 0; place < block_keys; ++place) {
+    const std::int64_t from = blocks_before(first, place), to = blocks_before(last, place);
+    const std::byte* row = values.row(from * block_keys + place);
+    for (std::int64_t block = from; block < to; ++block, row += values.blocks.stride) {
+      const std::int64_t key = block * block_keys + place;
+      constexpr std::int64_t bytes = C * lanes * static_cast<std::int64_t>(sizeof(Element));
+      const std::byte* next = row + column * static_cast<std::int64_t>(sizeof(Element)) + ahead_bytes;
+#pragma GCC unroll 8
+      for (std::int64_t line = 0; line < bytes; line += 64) __builtin_prefetch(next + line);
+      VF v[C];
 #pragma GCC unroll 16
-    for (int c = 0; c < C; ++c) {
-      v[c] = load_as_f32<Element>(row, column + c * lanes);
-      if constexpr (sizeof(Element) == 1)
-        v[c] = hn::Mul(v[c], constant(scales[key * scale_stride + (column + c * lanes) / 32]));
-    }
+      for (int c = 0; c < C; ++c) {
+        v[c] = load_as_f32<Element>(row, column + c * lanes);
+        if constexpr (sizeof(Element) == 1)
+          v[c] = hn::Mul(v[c], constant(scales[key * scale_stride + (column + c * lanes) / 32]));
+      }
 #pragma GCC unroll 16
-    for (int r = 0; r < R; ++r) {
-      const VF w = constant(weights[r * chunk_keys + key]);
+      for (int r = 0; r < R; ++r) {
+        const VF w = constant(weights[r * chunk_keys + key]);
 #pragma GCC unroll 16
-      for (int c = 0; c < C; ++c) sums[r][c] = hn::MulAdd(w, v[c], sums[r][c]);
+        for (int c = 0; c < C; ++c) sums[r][c] = hn::MulAdd(w, v[c], sums[r][c]);
+      }
     }
   }
 #pragma GCC unroll 16
@@ -249,30 +282,30 @@ HWY_INLINE void sum_tile(const float* weights, const std::byte* values, std::int
 }
 
 template <class Element, int R>
-void sum_rows(const float* weights, const std::byte* values, std::int64_t row_bytes, const float* scales,
-              std::int64_t first, std::int64_t last, std::int64_t columns, float* out) {
+void sum_rows(const float* weights, const ValueBlocks& values, const float* scales, std::int64_t first,
+              std::int64_t last, std::int64_t columns, float* out) {
   constexpr int wide = R == 1 ? 8 : accumulators / R >= 8 ? 8 : accumulators / R >= 4 ? 4 : 2;
   std::int64_t c = 0;
   for (; c + wide * lanes <= columns; c += wide * lanes)
-    sum_tile<Element, R, wide>(weights, values, row_bytes, scales, columns / 32, first, last, c, out, columns);
+    sum_tile<Element, R, wide>(weights, values, scales, columns / 32, first, last, c, out, columns);
   for (; c < columns; c += lanes)
-    sum_tile<Element, R, 1>(weights, values, row_bytes, scales, columns / 32, first, last, c, out, columns);
+    sum_tile<Element, R, 1>(weights, values, scales, columns / 32, first, last, c, out, columns);
 }
 
 template <class Element>
-void weighted_sum(const float* weights, std::int64_t rows, const std::byte* values, std::int64_t row_bytes,
-                  const float* scales, std::int64_t first, std::int64_t last, std::int64_t columns, float* out) {
+void weighted_sum(const float* weights, std::int64_t rows, const ValueBlocks& values, const float* scales,
+                  std::int64_t first, std::int64_t last, std::int64_t columns, float* out) {
   for (std::int64_t r = 0; r < rows; r += most_rows) {
     const float* some = weights + r * chunk_keys;
     float* to = out + r * columns;
     switch (std::min<std::int64_t>(most_rows, rows - r)) {
-      case 1: sum_rows<Element, 1>(some, values, row_bytes, scales, first, last, columns, to); break;
-      case 2: sum_rows<Element, 2>(some, values, row_bytes, scales, first, last, columns, to); break;
-      case 3: sum_rows<Element, 3>(some, values, row_bytes, scales, first, last, columns, to); break;
+      case 1: sum_rows<Element, 1>(some, values, scales, first, last, columns, to); break;
+      case 2: sum_rows<Element, 2>(some, values, scales, first, last, columns, to); break;
+      case 3: sum_rows<Element, 3>(some, values, scales, first, last, columns, to); break;
 #if HWY_TARGET <= HWY_AVX2
-      case 4: sum_rows<Element, 4>(some, values, row_bytes, scales, first, last, columns, to); break;
-      case 5: sum_rows<Element, 5>(some, values, row_bytes, scales, first, last, columns, to); break;
-      default: sum_rows<Element, 6>(some, values, row_bytes, scales, first, last, columns, to);
+      case 4: sum_rows<Element, 4>(some, values, scales, first, last, columns, to); break;
+      case 5: sum_rows<Element, 5>(some, values, scales, first, last, columns, to); break;
+      default: sum_rows<Element, 6>(some, values, scales, first, last, columns, to);
 #else
       default: break;
 #endif

@@ -5,11 +5,14 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "weft/backend/cpu/kv_cache.h"
 #include "weft/base/cpu_features.h"
 
 namespace weft::cpu {
 
-inline constexpr std::int64_t chunk_keys = 512;
+inline constexpr std::int64_t chunk_keys = 1024;
+inline constexpr std::int64_t block_panels = block_keys / panel_keys;
+static_assert(chunk_keys % block_keys == 0);
 
 // Query vectors in int8: 32 values share a scale, and `sums` holds -128 times the sum of their codes, which takes the
 // offset of the key codes away.
@@ -36,16 +39,31 @@ struct PartialSoftmax {
   float highest, sum;
 };
 
-// scores[r][16 p ...] = q[r] . key, for panels [first, last) counted from `panels`.
-using ScoresFunction = void(const float* const* q, std::int64_t rows, std::int64_t dim, const std::byte* panels,
+// One row of queries is read against memory, so its loops take the blocks of a chunk side by side, eight streams that
+// the hardware's prefetchers follow, and ask this far ahead in each.
+inline constexpr std::int64_t block_streams = 8;
+inline constexpr std::int64_t ahead_bytes = 1024;
+
+// The values of one head in a chunk: key k is row k % 64 of block k / 64.
+struct ValueBlocks {
+  KvBlocks blocks;
+  std::int64_t row_bytes = 0;
+
+  const std::byte* row(std::int64_t key) const {
+    return blocks.data + key / block_keys * blocks.stride + key % block_keys * row_bytes;
+  }
+};
+
+// scores[r][16 p ...] = q[r] . key, for panels [first, last) of a chunk whose keys of this head are in `keys`.
+using ScoresFunction = void(const float* const* q, std::int64_t rows, std::int64_t dim, KvBlocks keys,
                             std::int64_t first, std::int64_t last, float* scores);
-using Int8ScoresFunction = void(const QuantizedRows& q, std::int64_t rows, const std::byte* panels, std::int64_t first,
+using Int8ScoresFunction = void(const QuantizedRows& q, std::int64_t rows, KvBlocks keys, std::int64_t first,
                                 std::int64_t last, float* scores);
-// out[r][d] = sum over keys [first, last) of weights[r][key] * value[key][d], for `columns` (a multiple of 16) columns.
-// `scales` [chunk_keys][columns / 32] belongs to q8_0.
-using WeightedSumFunction = void(const float* weights, std::int64_t rows, const std::byte* values,
-                                 std::int64_t row_bytes, const float* scales, std::int64_t first, std::int64_t last,
-                                 std::int64_t columns, float* out);
+// out[r][d] = sum over keys [first, last) of weights[r][key] * value[key][d], for `columns` (a multiple of 16) columns,
+// in the order of key % 64 and then of the blocks. `scales` [chunk_keys][columns / 32] belongs to q8_0.
+using WeightedSumFunction = void(const float* weights, std::int64_t rows, const ValueBlocks& values,
+                                 const float* scales, std::int64_t first, std::int64_t last, std::int64_t columns,
+                                 float* out);
 
 struct AttentionKernels {
   ScoresFunction *scores_f32, *scores_f16, *scores_bf16;

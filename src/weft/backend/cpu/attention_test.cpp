@@ -54,9 +54,8 @@ class Problem {
  public:
   Problem(const Case& c, DType dtype, std::uint64_t seed = 7)
       : c_(c),
-        layout_{c.kv_heads, c.head_dim, c.v_head_dim, c.keys + 3, dtype},
-        k_(k_bytes(layout_)),
-        v_(v_bytes(layout_)),
+        layout_{c.kv_heads, c.head_dim, c.v_head_dim, dtype},
+        bytes_((c.keys / block_keys + 1) * stride()),
         q_rows_(random_tensor({c.rows, c.heads * c.head_dim}, seed)),
         k_rows_(random_tensor({c.keys, c.kv_heads * c.head_dim}, seed + 1)),
         v_rows_(random_tensor({c.keys, c.kv_heads * c.v_head_dim}, seed + 2)),
@@ -67,12 +66,16 @@ class Problem {
     for (std::uint8_t& m : mask_) m = generator.uniform() < 0.7;
   }
 
+  // Blocks do not touch, as those of layers that take turns do not.
+  std::int64_t stride() const { return block_bytes(layout_) + 192; }
+  MutableKvBlocks kv() { return {bytes_.data(), stride()}; }
+
   // Appends in steps, the last of them of the case's rows.
   void fill(CpuLevel level) {
     std::int64_t past = 0;
     for (const std::int64_t rows : {(c_.keys - c_.rows) / 2, c_.keys - c_.rows - (c_.keys - c_.rows) / 2, c_.rows}) {
-      append(layout_, k_.data(), v_.data(), past, rows, rows_from(k_rows_, past, c_.head_dim),
-             rows_from(v_rows_, past, c_.v_head_dim), level);
+      append(layout_, kv(), past, rows, rows_from(k_rows_, past, c_.head_dim), rows_from(v_rows_, past, c_.v_head_dim),
+             level);
       past += rows;
     }
   }
@@ -80,8 +83,7 @@ class Problem {
   AttentionArgs args(CpuLevel level, float* out) {
     AttentionArgs a;
     a.layout = layout_;
-    a.k = k_.data();
-    a.v = v_.data();
+    a.kv = kv();
     a.heads = c_.heads;
     a.rows = c_.rows;
     a.keys = c_.keys;
@@ -116,8 +118,8 @@ class Problem {
     const Case& c = c_;
     std::vector<float> k(static_cast<std::size_t>(c.keys * c.kv_heads * c.head_dim));
     std::vector<float> v(static_cast<std::size_t>(c.keys * c.kv_heads * c.v_head_dim));
-    read_keys(layout_, k_.data(), 0, c.keys, {k.data(), c.kv_heads * c.head_dim, c.head_dim});
-    read_values(layout_, v_.data(), 0, c.keys, {v.data(), c.kv_heads * c.v_head_dim, c.v_head_dim});
+    read_keys(layout_, kv(), 0, c.keys, {k.data(), c.kv_heads * c.head_dim, c.head_dim});
+    read_values(layout_, kv(), 0, c.keys, {v.data(), c.kv_heads * c.v_head_dim, c.v_head_dim});
     std::vector<double> out;
     for (std::int64_t i = 0; i < c.rows; ++i)
       for (std::int64_t h = 0; h < c.heads; ++h) {
@@ -160,7 +162,7 @@ class Problem {
 
   Case c_;
   KvLayout layout_;
-  AlignedBytes k_, v_;
+  AlignedBytes bytes_;
   Tensor q_rows_, k_rows_, v_rows_, sink_, bias_;
   std::vector<std::uint8_t> mask_;
 
@@ -344,9 +346,8 @@ TEST(CpuAttention, RowsThatSeeNothingBecomeZeros) {
     for (const bool sink : {false, true}) {
       // The first two queries stand before the first key.
       Problem problem({.rows = 5, .keys = 3, .sink = sink}, DType::f32);
-      problem.layout_.capacity = 6;
-      append(problem.layout_, problem.k_.data(), problem.v_.data(), 0, 3,
-             {problem.k_rows_.values<float>().data(), 16, 16}, {problem.v_rows_.values<float>().data(), 16, 16}, level);
+      append(problem.layout_, problem.kv(), 0, 3, {problem.k_rows_.values<float>().data(), 16, 16},
+             {problem.v_rows_.values<float>().data(), 16, 16}, level);
       const std::vector<float> out = problem.run(level, 1);
       for (std::size_t i = 0; i < 64; ++i) EXPECT_EQ(out[i], 0.f);
       EXPECT_NE(out[64], 0.f);
@@ -388,12 +389,12 @@ TEST(KvCache, PackingGivesTheBytesOfAppending) {
   for (const DType dtype : kv_dtypes) {
     Problem problem({.heads = 3, .kv_heads = 3, .head_dim = 40, .v_head_dim = 20, .rows = 1, .keys = 75}, dtype);
     problem.fill(CpuLevel::portable);
-    AlignedBytes k(k_bytes(problem.layout_)), v(v_bytes(problem.layout_));
+    AlignedBytes packed(2 * problem.stride());
     ThreadPool pool(2);
-    pack_keys_and_values(problem.layout_, k.data(), v.data(), 75, {problem.k_rows_.values<float>().data(), 120, 40},
+    pack_keys_and_values(problem.layout_, {packed.data(), problem.stride()}, 75,
+                         {problem.k_rows_.values<float>().data(), 120, 40},
                          {problem.v_rows_.values<float>().data(), 60, 20}, supported_cpu_levels().back(), pool);
-    EXPECT_EQ(0, std::memcmp(k.data(), problem.k_.data(), static_cast<std::size_t>(k_bytes(problem.layout_))));
-    EXPECT_EQ(0, std::memcmp(v.data(), problem.v_.data(), static_cast<std::size_t>(v_bytes(problem.layout_))));
+    EXPECT_EQ(0, std::memcmp(packed.data(), problem.kv().data, static_cast<std::size_t>(2 * problem.stride())));
   }
 }
 
@@ -402,8 +403,8 @@ TEST(KvCache, StoresWhatTheDTypesOwnEncoderWould) {
     Problem problem({.heads = 2, .kv_heads = 2, .head_dim = 64, .v_head_dim = 32, .rows = 1, .keys = 37}, dtype);
     problem.fill(supported_cpu_levels().back());
     std::vector<float> k(37 * 128), v(37 * 64), expected(37 * 128);
-    read_keys(problem.layout_, problem.k_.data(), 0, 37, {k.data(), 128, 64});
-    read_values(problem.layout_, problem.v_.data(), 0, 37, {v.data(), 64, 32});
+    read_keys(problem.layout_, problem.kv(), 0, 37, {k.data(), 128, 64});
+    read_values(problem.layout_, problem.kv(), 0, 37, {v.data(), 64, 32});
     const auto stored = [&](const Tensor& rows) {
       Tensor encoded = Tensor::allocate(dtype, rows.dims());
       encode_from_f32(dtype, rows.values<float>(), encoded.mutable_bytes());
@@ -416,11 +417,7 @@ TEST(KvCache, StoresWhatTheDTypesOwnEncoderWould) {
   }
 }
 
-TEST(KvCache, RefusesOtherDTypes) {
-  const KvLayout layout{1, 16, 16, 8, DType::q4_0};
-  EXPECT_THROW(k_bytes(layout), Error);
-  EXPECT_THROW(v_bytes(layout), Error);
-}
+TEST(KvCache, RefusesOtherDTypes) { EXPECT_THROW(block_bytes({1, 16, 16, DType::q4_0}), Error); }
 
 }  // namespace
 }  // namespace weft::cpu

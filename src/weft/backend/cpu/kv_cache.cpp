@@ -107,41 +107,34 @@ std::int64_t key_panel_bytes(const KvLayout& layout) {
   return layout.head_dim * panel_keys * element_bytes(layout.dtype);
 }
 
-std::int64_t key_head_bytes(const KvLayout& layout) {
-  return round_up(layout.capacity, panel_keys) / panel_keys * key_panel_bytes(layout);
-}
-
 std::int64_t value_row_bytes(const KvLayout& layout) {
   return value_columns(layout) * (layout.dtype == DType::q8_0 ? 1 : element_bytes(layout.dtype));
 }
 
-std::int64_t value_scale_offset(const KvLayout& layout) { return layout.capacity * value_row_bytes(layout); }
+std::int64_t value_scale_offset(const KvLayout& layout) { return block_keys * value_row_bytes(layout); }
 
-std::int64_t value_head_bytes(const KvLayout& layout) {
+std::int64_t key_offset(const KvLayout& layout, std::int64_t head) {
+  return head * (block_keys / panel_keys) * key_panel_bytes(layout);
+}
+
+std::int64_t value_offset(const KvLayout& layout, std::int64_t head) {
   const std::int64_t scales =
-      layout.dtype == DType::q8_0 ? layout.capacity * scale_blocks(layout.v_head_dim) * scale_bytes : 0;
-  return round_up(value_scale_offset(layout) + scales, 64);
+      layout.dtype == DType::q8_0 ? block_keys * scale_blocks(layout.v_head_dim) * scale_bytes : 0;
+  return key_offset(layout, layout.kv_heads) + head * (value_scale_offset(layout) + scales);
 }
 
-std::int64_t k_bytes(const KvLayout& layout) {
+std::int64_t block_bytes(const KvLayout& layout) {
   if (!is_kv_dtype(layout.dtype))
     fail(ErrorKind::dtype_mismatch, "UnsupportedDType", "",
-         "keys cannot be stored as {}: expected f32, f16, bf16 "
-         "or q8_0",
-         to_string(layout.dtype));
-  return layout.kv_heads * key_head_bytes(layout);
+         "keys and values cannot be stored as {}: expected f32, f16, bf16 or q8_0", to_string(layout.dtype));
+  return value_offset(layout, layout.kv_heads);
 }
 
-std::int64_t v_bytes(const KvLayout& layout) {
-  if (!is_kv_dtype(layout.dtype))
-    fail(ErrorKind::dtype_mismatch, "UnsupportedDType", "",
-         "values cannot be stored as {}: expected f32, f16, bf16 "
-         "or q8_0",
-         to_string(layout.dtype));
-  return layout.kv_heads * value_head_bytes(layout);
+std::int64_t storage_bytes(const KvLayout& layout, std::int64_t keys) {
+  return (keys + block_keys - 1) / block_keys * block_bytes(layout);
 }
 
-void append_heads(const KvLayout& layout, std::byte* k, std::byte* v, std::int64_t past, std::int64_t rows,
+void append_heads(const KvLayout& layout, MutableKvBlocks kv, std::int64_t past, std::int64_t rows,
                   const HeadRows& k_rows, const HeadRows& v_rows, std::int64_t first_head, std::int64_t last_head,
                   CpuLevel level) {
   const VectorKernels& kernels = vector_kernels(level);
@@ -150,41 +143,41 @@ void append_heads(const KvLayout& layout, std::byte* k, std::byte* v, std::int64
   // One key touches every line of its panel in each head: all of them are asked for before the first is needed.
   if (rows == 1)
     for (std::int64_t head = first_head; head < last_head; ++head) {
-      const std::byte* panel = k + head * key_head_bytes(layout) + past / panel_keys * panel_bytes;
+      const std::byte* panel = kv.data + past / block_keys * kv.stride + key_offset(layout, head) +
+                               past % block_keys / panel_keys * panel_bytes;
       for (std::int64_t line = 0; line < panel_bytes; line += 64) __builtin_prefetch(panel + line, 1);
     }
-  for (std::int64_t head = first_head; head < last_head; ++head) {
-    std::byte* head_k = k + head * key_head_bytes(layout);
-    std::byte* head_v = v + head * value_head_bytes(layout);
+  for (std::int64_t head = first_head; head < last_head; ++head)
     for (std::int64_t row = 0; row < rows; ++row) {
-      const std::int64_t at = past + row, lane = at % panel_keys;
+      const std::int64_t at = (past + row) % block_keys, lane = at % panel_keys;
+      std::byte* block = kv.data + (past + row) / block_keys * kv.stride;
       const float *key = k_rows.at(row, head), *value = v_rows.at(row, head);
-      std::byte* panel = head_k + at / panel_keys * panel_bytes;
+      std::byte* panel = block + key_offset(layout, head) + at / panel_keys * panel_bytes;
       switch (layout.dtype) {
         case DType::f32: scatter_key<float>(kernels, layout.dtype, key, layout.head_dim, panel, lane); break;
         case DType::q8_0: scatter_q8_key(kernels, key, layout.head_dim, panel, lane); break;
         default: scatter_key<std::uint16_t>(kernels, layout.dtype, key, layout.head_dim, panel, lane);
       }
+      std::byte* values = block + value_offset(layout, head);
       if (layout.dtype == DType::q8_0)
-        store_q8_value_row(layout, kernels, value, head_v + at * row_bytes,
-                           head_v + value_scale_offset(layout) + at * row_scales);
+        store_q8_value_row(layout, kernels, value, values + at * row_bytes,
+                           values + value_scale_offset(layout) + at * row_scales);
       else
-        store_value_row(layout, kernels, value, head_v + at * row_bytes);
+        store_value_row(layout, kernels, value, values + at * row_bytes);
     }
-  }
 }
 
-void append(const KvLayout& layout, std::byte* k, std::byte* v, std::int64_t past, std::int64_t rows,
-            const HeadRows& k_rows, const HeadRows& v_rows, CpuLevel level) {
-  append_heads(layout, k, v, past, rows, k_rows, v_rows, 0, layout.kv_heads, level);
+void append(const KvLayout& layout, MutableKvBlocks kv, std::int64_t past, std::int64_t rows, const HeadRows& k_rows,
+            const HeadRows& v_rows, CpuLevel level) {
+  append_heads(layout, kv, past, rows, k_rows, v_rows, 0, layout.kv_heads, level);
 }
 
-void read_keys(const KvLayout& layout, const std::byte* k, std::int64_t first, std::int64_t rows,
-               const MutableHeadRows& out) {
+void read_keys(const KvLayout& layout, KvBlocks kv, std::int64_t first, std::int64_t rows, const MutableHeadRows& out) {
   for (std::int64_t head = 0; head < layout.kv_heads; ++head)
     for (std::int64_t row = 0; row < rows; ++row) {
-      const std::int64_t at = first + row, lane = at % panel_keys;
-      const std::byte* panel = k + head * key_head_bytes(layout) + at / panel_keys * key_panel_bytes(layout);
+      const std::int64_t at = (first + row) % block_keys, lane = at % panel_keys;
+      const std::byte* panel = kv.data + (first + row) / block_keys * kv.stride + key_offset(layout, head) +
+                               at / panel_keys * key_panel_bytes(layout);
       float* key = out.at(row, head);
       for (std::int64_t d = 0; d < layout.head_dim; ++d) {
         if (layout.dtype != DType::q8_0) {
@@ -199,14 +192,15 @@ void read_keys(const KvLayout& layout, const std::byte* k, std::int64_t first, s
     }
 }
 
-void read_values(const KvLayout& layout, const std::byte* v, std::int64_t first, std::int64_t rows,
+void read_values(const KvLayout& layout, KvBlocks kv, std::int64_t first, std::int64_t rows,
                  const MutableHeadRows& out) {
   const std::int64_t row_scales = scale_blocks(layout.v_head_dim) * scale_bytes;
   for (std::int64_t head = 0; head < layout.kv_heads; ++head)
     for (std::int64_t row = 0; row < rows; ++row) {
-      const std::byte* base = v + head * value_head_bytes(layout);
-      const std::byte* at = base + (first + row) * value_row_bytes(layout);
-      const std::byte* scales = base + value_scale_offset(layout) + (first + row) * row_scales;
+      const std::int64_t in_block = (first + row) % block_keys;
+      const std::byte* base = kv.data + (first + row) / block_keys * kv.stride + value_offset(layout, head);
+      const std::byte* at = base + in_block * value_row_bytes(layout);
+      const std::byte* scales = base + value_scale_offset(layout) + in_block * row_scales;
       float* value = out.at(row, head);
       for (std::int64_t d = 0; d < layout.v_head_dim; ++d) {
         if (layout.dtype == DType::q8_0)

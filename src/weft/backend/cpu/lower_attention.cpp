@@ -28,75 +28,32 @@ using lir::SlotId;
 // Keys and values as attention reads them.
 class HeadsLayout final : public lir::SlotLayout {
  public:
-  explicit HeadsLayout(KvLayout layout) : layout_(layout) {}
-  KvLayout at(std::int64_t capacity) const {
-    KvLayout layout = layout_;
-    layout.capacity = capacity;
-    return layout;
-  }
-  std::string name() const override { return fmt::format("{} heads", to_string(layout_.dtype)); }
-  std::size_t plane_count() const override { return 2; }
-  std::uint64_t plane_bytes(std::size_t plane, std::int64_t capacity) const override {
-    return static_cast<std::uint64_t>(plane == 0 ? k_bytes(at(capacity)) : v_bytes(at(capacity)));
-  }
-  std::uint64_t row_bytes() const override {
-    // What 16 more keys take; heads are padded to whole panels.
-    return (plane_bytes(0, 32) - plane_bytes(0, 16) + plane_bytes(1, 32) - plane_bytes(1, 16)) / 16;
-  }
-  void move(std::size_t plane, const std::byte* from, std::int64_t from_capacity, std::byte* to,
-            std::int64_t to_capacity, std::int64_t rows) const override {
-    const KvLayout old_layout = at(from_capacity), new_layout = at(to_capacity);
-    if (plane == 0) {
-      const std::int64_t old_bytes = key_head_bytes(old_layout), new_bytes = key_head_bytes(new_layout);
-      const std::int64_t used = (rows + panel_keys - 1) / panel_keys * key_panel_bytes(old_layout);
-      for (std::int64_t head = 0; head < layout_.kv_heads; ++head)
-        std::memcpy(to + head * new_bytes, from + head * old_bytes, static_cast<std::size_t>(used));
-      return;
-    }
-    const std::int64_t old_bytes = value_head_bytes(old_layout), new_bytes = value_head_bytes(new_layout);
-    for (std::int64_t head = 0; head < layout_.kv_heads; ++head) {
-      const std::byte* source = from + head * old_bytes;
-      std::byte* target = to + head * new_bytes;
-      std::memcpy(target, source, static_cast<std::size_t>(rows * value_row_bytes(old_layout)));
-      if (layout_.dtype == DType::q8_0)
-        std::memcpy(target + value_scale_offset(new_layout), source + value_scale_offset(old_layout),
-                    static_cast<std::size_t>(rows * scale_blocks(layout_.v_head_dim) * 2));
-    }
-  }
-
- private:
-  KvLayout layout_;
+  explicit HeadsLayout(const KvLayout& layout)
+      : SlotLayout(fmt::format("{} heads", to_string(layout.dtype)),
+                   {{block_keys, static_cast<std::uint64_t>(block_bytes(layout)), false}}),
+        heads(layout) {}
+  const KvLayout heads;
 };
+
+MutableKvBlocks blocks_of(const lir::SlotStorage& storage) {
+  return {storage.planes[0].data, storage.planes[0].stride};
+}
 
 // Rows one after the other, as the graph sees them.
 class RowsLayout final : public lir::SlotLayout {
  public:
-  RowsLayout(DType dtype, std::vector<std::int64_t> widths) : dtype_(dtype), widths_(std::move(widths)) {}
-  std::string name() const override { return fmt::format("{} rows", to_string(dtype_)); }
-  std::size_t plane_count() const override { return widths_.size(); }
-  std::uint64_t plane_bytes(std::size_t plane, std::int64_t capacity) const override {
-    return plane_row_bytes(plane) * static_cast<std::uint64_t>(capacity);
-  }
-  std::uint64_t row_bytes() const override {
-    std::uint64_t bytes = 0;
-    for (std::size_t plane = 0; plane < widths_.size(); ++plane) bytes += plane_row_bytes(plane);
-    return bytes;
-  }
-  void move(std::size_t plane, const std::byte* from, std::int64_t, std::byte* to, std::int64_t,
-            std::int64_t rows) const override {
-    std::memcpy(to, from, static_cast<std::size_t>(rows) * plane_row_bytes(plane));
-  }
-  std::size_t plane_row_bytes(std::size_t plane) const { return byte_size(dtype_, std::array{widths_[plane]}); }
+  RowsLayout(DType dtype, std::span<const std::int64_t> widths)
+      : SlotLayout(fmt::format("{} rows", to_string(dtype)), planes_of(dtype, widths)) {}
 
  private:
-  DType dtype_;
-  std::vector<std::int64_t> widths_;
+  static std::vector<lir::SlotPlane> planes_of(DType dtype, std::span<const std::int64_t> widths) {
+    std::vector<lir::SlotPlane> planes;
+    for (const std::int64_t width : widths) planes.push_back({1, byte_size(dtype, std::array{width}), true});
+    return planes;
+  }
 };
 
-// Asks the system for the pages of the next `populated_keys` keys in one call each, where a key alone would fault in a
-// page of every head.
-constexpr std::int64_t populated_keys = 64;
-
+// Asks the system for the pages of a block in one call, where rows alone would fault them in one by one.
 void populate(std::byte* bytes, std::int64_t size) {
 #ifdef MADV_POPULATE_WRITE
   static const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
@@ -107,16 +64,6 @@ void populate(std::byte* bytes, std::int64_t size) {
 #endif
 }
 
-void populate_ahead(const KvLayout& layout, const lir::SlotStorage& storage, std::int64_t first) {
-  const std::int64_t last = std::min(first + populated_keys, layout.capacity);
-  for (std::int64_t head = 0; head < layout.kv_heads; ++head) {
-    populate(storage.planes[0] + head * key_head_bytes(layout) + first / panel_keys * key_panel_bytes(layout),
-             (last - first) / panel_keys * key_panel_bytes(layout));
-    populate(storage.planes[1] + head * value_head_bytes(layout) + first * value_row_bytes(layout),
-             (last - first) * value_row_bytes(layout));
-  }
-}
-
 class AppendHeadsStep final : public lir::Step {
  public:
   AppendHeadsStep(Operand k, Operand v, SlotId slot, std::shared_ptr<const HeadsLayout> layout, CpuLevel level)
@@ -124,15 +71,21 @@ class AppendHeadsStep final : public lir::Step {
 
   void run(const Frame& frame) const override {
     const lir::SlotStorage& storage = frame.slots[slot_];
-    const KvLayout layout = layout_->at(storage.capacity);
+    const KvLayout& layout = layout_->heads;
+    const MutableKvBlocks kv = blocks_of(storage);
     const std::int64_t rows = frame.dim(k_, 0);
-    const std::int64_t end = storage.length + rows, cut = (end - 1) / populated_keys * populated_keys;
-    if (cut >= storage.length) populate_ahead(layout, storage, cut);
+    const auto blocks_of_rows = [](std::int64_t count) { return (count + block_keys - 1) / block_keys; };
+    const std::int64_t fresh = blocks_of_rows(storage.length);
+    frame.pool->parallel_for(blocks_of_rows(storage.length + rows) - fresh, 1,
+                             [&](std::int64_t first, std::int64_t last) {
+                               for (std::int64_t block = fresh + first; block < fresh + last; ++block)
+                                 populate(kv.data + block * kv.stride, block_bytes(layout));
+                             });
     const HeadRows k{frame.data(k_), layout.kv_heads * layout.head_dim, layout.head_dim};
     const HeadRows v{frame.data(v_), layout.kv_heads * layout.v_head_dim, layout.v_head_dim};
     // A thread takes whole heads: two rows of a head may share a panel.
     frame.pool->parallel_for(layout.kv_heads, 1, [&](std::int64_t first, std::int64_t last) {
-      append_heads(layout, storage.planes[0], storage.planes[1], storage.length, rows, k, v, first, last, level_);
+      append_heads(layout, kv, storage.length, rows, k, v, first, last, level_);
     });
   }
   lir::Cost cost(const std::int64_t* sizes) const override {
@@ -150,24 +103,22 @@ class AppendHeadsStep final : public lir::Step {
 
 class AppendRowsStep final : public lir::Step {
  public:
-  AppendRowsStep(std::vector<Operand> rows, SlotId slot, std::shared_ptr<const RowsLayout> layout)
-      : rows_(std::move(rows)), slot_(slot), layout_(std::move(layout)) {}
+  AppendRowsStep(std::vector<Operand> rows, SlotId slot) : rows_(std::move(rows)), slot_(slot) {}
 
   void run(const Frame& frame) const override {
     const lir::SlotStorage& storage = frame.slots[slot_];
     for (std::size_t plane = 0; plane < rows_.size(); ++plane) {
-      const std::size_t bytes = layout_->plane_row_bytes(plane);
-      const std::size_t count = static_cast<std::size_t>(frame.dim(rows_[plane], 0)) * bytes;
-      if (count > 0)
-        std::memcpy(storage.planes[plane] + static_cast<std::size_t>(storage.length) * bytes,
-                    frame.data<std::byte>(rows_[plane]), count);
+      const lir::PlaneStorage& to = storage.planes[plane];
+      const std::int64_t bytes = frame.dim(rows_[plane], 0) * to.stride;
+      if (bytes > 0)
+        std::memcpy(to.data + storage.length * to.stride, frame.data<std::byte>(rows_[plane]),
+                    static_cast<std::size_t>(bytes));
     }
   }
 
  private:
   std::vector<Operand> rows_;
   SlotId slot_;
-  std::shared_ptr<const RowsLayout> layout_;
 };
 
 // --- attention ----------------------------------------------------------------------------------------------------
@@ -216,16 +167,15 @@ class AttentionStep final : public lir::Step {
     if (plan_.sink.defined()) args.sink = frame.data(plan_.sink);
     const int threads = frame.pool->size();
     std::byte* scratch = frame.scratch;
+    MutableKvBlocks packed;  // keys and values that are plain tensors
     if (plan_.slot != lir::none) {
-      const lir::SlotStorage& storage = frame.slots[plan_.slot];
-      args.layout = plan_.slot_layout->at(storage.capacity);
-      args.k = storage.planes[0];
-      args.v = storage.planes[1];
+      args.layout = plan_.slot_layout->heads;
+      args.kv = blocks_of(frame.slots[plan_.slot]);
     } else {
-      args.layout = plain_layout(keys);
-      args.k = scratch;
-      args.v = scratch + aligned(k_bytes(args.layout));
-      scratch += aligned(k_bytes(args.layout)) + aligned(v_bytes(args.layout));
+      args.layout = plain_layout();
+      packed = {scratch, block_bytes(args.layout)};
+      args.kv = packed;
+      scratch += storage_bytes(args.layout, keys);
     }
     args.scratch = {scratch,
                     static_cast<std::size_t>(attention_scratch_bytes(args.layout, plan_.heads, rows, keys, threads))};
@@ -233,9 +183,8 @@ class AttentionStep final : public lir::Step {
       args.q = rows_at<const float>(frame, plan_.q, batch);
       args.output = rows_at<float>(frame, plan_.y, batch);
       if (plan_.slot == lir::none)
-        pack_keys_and_values(args.layout, const_cast<std::byte*>(args.k), const_cast<std::byte*>(args.v), keys,
-                             rows_at<const float>(frame, plan_.k, batch), rows_at<const float>(frame, plan_.v, batch),
-                             plan_.level, *frame.pool);
+        pack_keys_and_values(args.layout, packed, keys, rows_at<const float>(frame, plan_.k, batch),
+                             rows_at<const float>(frame, plan_.v, batch), plan_.level, *frame.pool);
       if (plan_.bias.defined()) args.bias = scores_at<float>(frame, plan_.bias, batch);
       if (plan_.mask.defined()) args.mask = scores_at<std::uint8_t>(frame, plan_.mask, batch);
       attention(args, *frame.pool);
@@ -244,9 +193,9 @@ class AttentionStep final : public lir::Step {
 
   std::size_t scratch_bytes(const std::int64_t* sizes, int threads) const override {
     const std::int64_t rows = sizes[plan_.rows], keys = sizes[plan_.keys];
-    KvLayout layout = plan_.slot != lir::none ? plan_.slot_layout->at(keys) : plain_layout(keys);
+    const KvLayout layout = plan_.slot != lir::none ? plan_.slot_layout->heads : plain_layout();
     std::int64_t bytes = attention_scratch_bytes(layout, plan_.heads, rows, keys, threads);
-    if (plan_.slot == lir::none) bytes += aligned(k_bytes(layout)) + aligned(v_bytes(layout));
+    if (plan_.slot == lir::none) bytes += storage_bytes(layout, keys);
     return static_cast<std::size_t>(bytes);
   }
 
@@ -264,10 +213,7 @@ class AttentionStep final : public lir::Step {
   }
 
  private:
-  static std::int64_t aligned(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
-  KvLayout plain_layout(std::int64_t keys) const {
-    return {plan_.kv_heads, plan_.head_dim, plan_.v_head_dim, std::max<std::int64_t>(keys, 1), DType::f32};
-  }
+  KvLayout plain_layout() const { return {plan_.kv_heads, plan_.head_dim, plan_.v_head_dim, DType::f32}; }
 
   template <class T>
   static HeadRowsOf<T> rows_at(const Frame& frame, const HeadsOperand& heads, std::int64_t batch) {
@@ -368,7 +314,7 @@ void emit_append(Lowering& lowering, std::int32_t index) {
       fail(ErrorKind::invalid_argument, "UnsupportedDType", graph.where(index),
            "KV rows cannot be kept as {}; expected f32, f16, bf16 or q8_0", to_string(dtype));
     const auto layout = std::make_shared<const HeadsLayout>(
-        KvLayout{kv_heads, reader->integer("head_dim"), state.planes[1] / kv_heads, 0, dtype});
+        KvLayout{kv_heads, reader->integer("head_dim"), state.planes[1] / kv_heads, dtype});
     slot.layout = layout;
     const SlotId id = builder.add_slot(std::move(slot));
     instruction.kernel = kernel_name("append " + layout->name(), lowering.level);
@@ -384,7 +330,7 @@ void emit_append(Lowering& lowering, std::int32_t index) {
     }
     instruction.kernel = "append " + layout->name();
     instruction.slots = {id};
-    instruction.step = std::make_unique<AppendRowsStep>(std::vector<Operand>{k, v}, id, layout);
+    instruction.step = std::make_unique<AppendRowsStep>(std::vector<Operand>{k, v}, id);
   }
   builder.emit(std::move(instruction));
 }
