@@ -294,6 +294,8 @@ void ProgramRunner::replan() {
          "the arena of the program takes {} bytes, {} are available; lower the bounds of its sizes",
          plan.arena_bytes + threads * plan.thread_scratch_bytes, *available);
   ReservedMemory arena(plan.arena_bytes, "arena"), scratch(plan.thread_scratch_bytes * threads, "scratch");
+  arena.prefer_huge_pages();
+  scratch.prefer_huge_pages();
   std::vector<std::vector<std::byte>> positions(program.inputs.size());
   for (std::size_t i = 0; i < program.inputs.size(); ++i) {
     const lir::ProgramInput& input = program.inputs[i];
