@@ -130,7 +130,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="+", type=Path, metavar="MODEL")
     parser.add_argument("--ids", action="append", type=id_list, help="a prompt, repeatable; three made-up ones by default")
-    parser.add_argument("--kv-type", default="f16", choices=["f32", "f16", "bf16", "q8_0"], help="of weft and of llama.cpp")
+    parser.add_argument("--kv-type", default="f16", choices=["f32", "f16", "bf16", "q8_0"],
+                        help="of weft and of llama.cpp, whose flash attention reads f32 as f16")
     parser.add_argument("--most", type=float, default=1.1, help="times llama.cpp's error that weft's may be")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--weft", type=Path, default=ROOT / "build" / "release" / "weft")
