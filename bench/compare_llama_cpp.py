@@ -65,8 +65,8 @@ class Server:
             sys.exit(f"compare: {self.name} ended with status {self.process.wait()}")
         return json.loads(line)
 
-    def run(self):
-        self.process.stdin.write("run\n")
+    def ask(self, request="run"):
+        self.process.stdin.write(request + "\n")
         self.process.stdin.flush()
         return self.read()
 
@@ -88,9 +88,8 @@ def first_token_of_weft(weft, model, threads):
     return time.monotonic() - start
 
 
-def start_llama_cpp(args, model):
-    llama = Server("llama.cpp", ["node", DRIVER, model, args.prompt, args.new, args.threads],
-                   {"LLAMA_CPP_MODULES": str(args.cache)})
+def start_llama_cpp(cache, model, prompt, new, threads, kv_type="f16"):
+    llama = Server("llama.cpp", ["node", DRIVER, model, prompt, new, threads, kv_type], {"LLAMA_CPP_MODULES": str(cache)})
     return llama, llama.read()["first_token_s"]
 
 
@@ -99,20 +98,20 @@ def compare(args, model):
     first_token_of_weft(args.weft, model, args.threads)  # brings the file into the page cache
     for _ in range(args.first_token_repeats):
         first["weft"].append(first_token_of_weft(args.weft, model, args.threads))
-        llama, seconds = start_llama_cpp(args, model)
+        llama, seconds = start_llama_cpp(args.cache, model, args.prompt, args.new, args.threads)
         llama.close()
         first["llama_cpp"].append(seconds)
 
-    llama, _ = start_llama_cpp(args, model)
+    llama, _ = start_llama_cpp(args.cache, model, args.prompt, args.new, args.threads)
     weft = Server("weft", [args.weft, "bench", model, "-p", args.prompt, "-n", args.new, "--threads", args.threads,
                            "--serve", *args.weft_options])
     runs = {"weft": [], "llama_cpp": []}
     pair = [("weft", weft), ("llama_cpp", llama)]
     for _, server in pair:
-        server.run()  # not counted: pages and clocks come up
+        server.ask()  # not counted: pages and clocks come up
     for repeat in range(args.repeats):
         for name, server in pair if repeat % 2 == 0 else reversed(pair):
-            runs[name].append(server.run())
+            runs[name].append(server.ask())
     for _, server in pair:
         server.close()
 

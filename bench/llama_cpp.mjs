@@ -1,11 +1,16 @@
 // llama.cpp behind a pipe, so that a script can run it and something else in turn. It loads MODEL once and then answers
-// each line on standard input with one run and one line of JSON. The library is npm's node-llama-cpp; which copy is
-// said by the environment: LLAMA_CPP_MODULES is the folder with `node_modules`.
+// each line on standard input with one line of JSON. The library is npm's node-llama-cpp; which copy is said by the
+// environment: LLAMA_CPP_MODULES is the folder with `node_modules`.
 //
-//   node llama_cpp.mjs MODEL PROMPT_TOKENS NEW_TOKENS THREADS
+//   node llama_cpp.mjs MODEL PROMPT_TOKENS NEW_TOKENS THREADS [KV_TYPE]
+//
+//   run                 times a prompt and new tokens: {"prefill_tok_s": ..., "decode_tok_s": ...}
+//   logits 1,2,3 FILE   evaluates these tokens as one prompt and writes the logits of each to FILE, raw little-endian
+//                       float32 [positions, vocabulary]: {"positions": ..., "vocabulary": ...}
 //
 // The first line, unasked, is {"ready": true, "first_token_s": ...}: from opening the file to the first token of a
 // prompt of five, without the start of node itself. The end of the input ends the process.
+import { writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { createRequire } from "node:module";
 import path from "node:path";
@@ -15,10 +20,11 @@ const modules = process.env.LLAMA_CPP_MODULES ?? process.cwd();
 const entry = createRequire(path.join(path.resolve(modules), "package.json")).resolve("node-llama-cpp");
 const { getLlama } = await import(pathToFileURL(entry).href);
 
-const [modelPath, ...numbers] = process.argv.slice(2);
-const [promptTokens, newTokens, threads] = numbers.map(Number);
+const [modelPath, ...rest] = process.argv.slice(2);
+const [promptTokens, newTokens, threads] = rest.slice(0, 3).map(Number);
+const kvType = (rest[3] ?? "f16").toUpperCase();
 if (!modelPath || ![promptTokens, newTokens, threads].every((n) => Number.isInteger(n) && n > 0)) {
-  console.error("usage: llama_cpp.mjs MODEL PROMPT_TOKENS NEW_TOKENS THREADS");
+  console.error("usage: llama_cpp.mjs MODEL PROMPT_TOKENS NEW_TOKENS THREADS [KV_TYPE]");
   process.exit(2);
 }
 
@@ -34,6 +40,8 @@ const context = await model.createContext({
   contextSize: promptTokens + newTokens + 8,
   batchSize: Math.max(promptTokens, 5),
   threads,
+  experimentalKvCacheKeyType: kvType,
+  experimentalKvCacheValueType: kvType,
 });
 const sequence = context.getSequence();
 
@@ -60,12 +68,26 @@ async function run() {
   };
 }
 
+// `generateNext` samples too; its defaults are greedy and without penalties, so that the logits are the model's own.
+async function logits(tokens, file) {
+  await sequence.clearHistory();
+  const outputs = await sequence.controlledEvaluate(tokens.map((token) => [token, { generateNext: { logits: true } }]));
+  const rows = outputs.map((output) => output.next.logits);
+  const vocabulary = rows[0].size;
+  const values = new Float32Array(rows.length * vocabulary).fill(NaN);
+  rows.forEach((row, position) => row.forEach((logit, token) => (values[position * vocabulary + token] = logit)));
+  writeFileSync(file, values);
+  return { positions: rows.length, vocabulary };
+}
+
 const print = (object) => process.stdout.write(JSON.stringify(object) + "\n");
 
 const [firstToken] = await generate(madeUpTokens(5), 1);
 print({ ready: true, first_token_s: seconds(opened, firstToken), system: llama.systemInfo });
 for await (const line of createInterface({ input: process.stdin })) {
-  if (line.trim() === "") continue;
-  print(await run());
+  const [command, ids, ...file] = line.trim().split(" ");
+  if (command === "run") print(await run());
+  else if (command === "logits") print(await logits(ids.split(",").map(Number), file.join(" ")));
+  else if (command !== "") throw new Error(`${command}: no such request; expected run or logits`);
 }
 process.exit(0);
