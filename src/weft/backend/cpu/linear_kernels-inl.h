@@ -9,7 +9,7 @@ namespace weft::cpu {
 namespace {
 
 // Columns that many-row kernels unpack at a time: two panels of them and some rows of activations fit the L1 cache.
-constexpr std::int64_t integer_slab = 512, float_slab = 256;
+constexpr std::int64_t integer_slab = 2048, float_slab = 256;
 
 template <class L>
 struct Linear {
