@@ -189,7 +189,7 @@ void encode_from_f32(DType dtype, std::span<const float> values, std::span<std::
     const std::size_t at = i * part, count = std::min(part, values.size() - at);
     encode_from_f32(dtype, values.subspan(at, count),
                     bytes.subspan(at / info.block * info.block_bytes, count / info.block * info.block_bytes),
-                    OutOfRange::saturate, quality);
+                    OutOfRange::refuse, quality);
   };
   pool.parallel_for(static_cast<std::int64_t>(parts), 1, [&](std::int64_t begin, std::int64_t end) {
     for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) try {
@@ -203,7 +203,7 @@ void encode_from_f32(DType dtype, std::span<const float> values, std::span<std::
   if (first_bad == parts) return;
   // Once more, for an error that counts from the first value.
   const std::size_t end = std::min((first_bad + 1) * part, values.size());
-  encode_from_f32(dtype, values.first(end), bytes.first(end / info.block * info.block_bytes), OutOfRange::saturate,
+  encode_from_f32(dtype, values.first(end), bytes.first(end / info.block * info.block_bytes), OutOfRange::refuse,
                   quality);
 }
 

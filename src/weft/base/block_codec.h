@@ -34,7 +34,8 @@ WEFT_API void encode_from_f32(DType dtype, std::span<const float> values, std::s
                               OutOfRange out_of_range = OutOfRange::saturate,
                               EncodeQuality quality = EncodeQuality::rule);
 
-// The same on the threads of a pool; the bytes do not depend on their number.
+// The same on the threads of a pool, for files: what fixed point has no code for is refused. The bytes do not depend on
+// the number of threads.
 WEFT_API void encode_from_f32(DType dtype, std::span<const float> values, std::span<std::byte> bytes, ThreadPool& pool,
                               EncodeQuality quality);
 

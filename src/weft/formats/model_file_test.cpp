@@ -20,8 +20,13 @@ namespace {
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+
+auto Says(const char* code, const char* text) {
+  return AllOf(Field(&Warning::code, code), Field(&Warning::message, HasSubstr(text)));
+}
 
 // A model as text, whose parts a test changes one at a time.
 struct ModelText {
@@ -97,7 +102,7 @@ TEST_F(ModelFileTest, ReadsAModel) {
   EXPECT_EQ(model.vocabulary().type, TokenizerType::none);
   EXPECT_EQ(model.sections().back().name, "weights");
   EXPECT_EQ(model.sections().back().bytes, 32u);
-  EXPECT_THAT(model.warnings(), ElementsAre(HasSubstr("\"ignored\"")));
+  EXPECT_THAT(model.warnings(), ElementsAre(Says("IgnoredKey", "\"ignored\"")));
   EXPECT_EQ(model.identity(), sha256_hex(ModelText().build()));
   EXPECT_FALSE(model.finish_verification());
   EXPECT_THROW(model.tensor("c"), Error);
@@ -191,9 +196,9 @@ TEST_F(ModelFileTest, SectionsAreFoundByTheirDelimiters) {
   const ModelFile model = open(m.build());
   EXPECT_EQ(model.section("mine"), "one\n ~~~not a delimiter\n");
   EXPECT_EQ(model.section("program"), "");
-  EXPECT_THAT(model.warnings(), Contains(HasSubstr("\"eval\" is declared but missing")));
-  EXPECT_THAT(model.warnings(), Contains(HasSubstr("\"program\" is not declared")));
-  EXPECT_THAT(model.warnings(), Contains(HasSubstr("another order")));
+  EXPECT_THAT(model.warnings(), Contains(Says("MissingSection", "\"eval\" is declared but missing")));
+  EXPECT_THAT(model.warnings(), Contains(Says("UndeclaredSection", "\"program\" is not declared")));
+  EXPECT_THAT(model.warnings(), Contains(Says("SectionOrder", "another order")));
   std::string older = ModelText().build();
   for (std::size_t at; (at = older.find("[[files]]")) != std::string::npos;) older.replace(at, 9, "[[parts]]");
   EXPECT_EQ(code_of(older), "");
@@ -295,7 +300,7 @@ TEST_F(ModelFileTest, UnusedBytesAreAWarning) {
   m.weights.assign(1 << 16, '\0');
   m.weights_entry = "[[files]]\nname = \"weights\"\nsize = 65536\n";
   m.tensors = tensor("a", "[1000]", "f32", 0, 4000);
-  EXPECT_THAT(open(m.build()).warnings(), ElementsAre(HasSubstr("61536 of 65536 bytes")));
+  EXPECT_THAT(open(m.build()).warnings(), ElementsAre(Says("UnusedBytes", "61536 of 65536 bytes")));
 }
 
 TEST_F(ModelFileTest, TheGraphIsHexadecimalOrToml) {

@@ -22,9 +22,10 @@ ModelFormat model_format(const std::filesystem::path& path) {
        "neither a GGUF file (it begins with \"GGUF\") nor a .model (it begins with a [cyb] table)");
 }
 
-std::shared_ptr<const Checkpoint> Checkpoint::open(const std::filesystem::path& path) {
+std::shared_ptr<const Checkpoint> Checkpoint::open(const std::filesystem::path& path,
+                                                   const CheckpointOptions& options) {
   if (model_format(path) == ModelFormat::gguf) return std::make_shared<GgufCheckpoint>(GgufFile::open(path));
-  return std::make_shared<ModelCheckpoint>(ModelFile::open(path));
+  return std::make_shared<ModelCheckpoint>(ModelFile::open(path, {.legacy = options.legacy}));
 }
 
 Vocabulary Checkpoint::open_vocabulary(const std::filesystem::path& path) {

@@ -8,6 +8,7 @@
 #include "weft/ir/binary.h"
 #include "weft/models/decoder_graph.h"
 #include "weft/models/stored_graph.h"
+#include "weft/passes/ternary_scales.h"
 
 namespace weft {
 namespace {
@@ -42,7 +43,7 @@ ModelCheckpoint::ModelCheckpoint(ModelFile file) : Checkpoint(file.path()), file
     const DType dtype = tensor.flat ? DType::f32 : tensor.dtype;
     add_tensor(tensor.name, {Shape(tensor.dims), dtype});
   }
-  for (const std::string& warning : file_.warnings()) log().warn("{}: {}", path_.string(), warning);
+  for (const Warning& warning : file_.warnings()) log().warn("{}: {}", warning.where, warning.message);
 }
 
 Tensor ModelCheckpoint::find(const std::string& name) const {
@@ -51,15 +52,18 @@ Tensor ModelCheckpoint::find(const std::string& name) const {
 }
 
 Graph ModelCheckpoint::graph() const {
+  const auto type_of = [this](const std::string& name) { return tensor_type(name); };
   try {
-    if (const auto stored = stored_graph_ir(file_)) return graph_ir::to_mir(*stored, {.name = config_.model_type});
-    if (const auto mir = file_.mir()) return graph_from_binary(*mir, path_.string() + ", section mir");
+    if (const auto stored = stored_graph_ir(file_))
+      return with_ternary_scales(graph_ir::to_mir(*stored, {.name = config_.model_type}), type_of);
+    if (const auto mir = file_.mir())
+      return with_ternary_scales(graph_from_binary(*mir, path_.string() + ", section mir"), type_of);
   } catch (const Error& error) {
     throw Error(error.kind(), "GraphSection", path_.string(), std::string("the stored graph: ") + error.what(),
                 error.details());
   }
   expect_known_architecture(config_.model_type, path_.string());
-  return decoder_graph(config_, [this](const std::string& name) { return tensor_type(name); });
+  return with_ternary_scales(decoder_graph(config_, type_of), type_of);
 }
 
 }  // namespace weft

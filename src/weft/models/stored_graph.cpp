@@ -33,7 +33,7 @@ std::optional<graph_ir::Graph> stored_graph_ir(const ModelFile& file) {
   options.weights = &weights;
   options.source = section->where;
   graph_ir::Decoded decoded = graph_ir::decode(section->bytes, options);
-  for (const graph_ir::Warning& warning : decoded.warnings) log().warn("{}: {}", warning.where, warning.message);
+  for (const Warning& warning : decoded.warnings) log().warn("{}: {}", warning.where, warning.message);
   return std::move(decoded.graph);
 }
 
