@@ -22,8 +22,8 @@ WEFT_API void decode_to_f32(DType dtype, std::span<const std::byte> bytes, std::
 enum class OutOfRange { saturate, refuse };
 
 // How a block's scale, and minimum, are chosen: by the rule of the format, from the block's extremes; or by a search
-// for the least squared error, which takes some ten times as long. Q8_0 and the types of `.model` have the rule
-// alone.
+// for the least squared error, which takes some ten times as long, among what is off by no more than the format's bound
+// (formats/model.md in docs/). Q8_0 and the types of `.model` have the rule alone.
 enum class EncodeQuality { rule, search };
 
 // Encodes to any real dtype; `values` must be whole blocks. Floats round to nearest even; integers round half to

@@ -65,7 +65,7 @@ class Loader {
     s.sections = split_model_text(text, declared, s.source, options_.limits);
     s.weights_offset = text.weights_offset;
     s.weights = s.file.bytes.subspan(text.weights_offset);
-    attempt([&] { check_weights_size(s); });
+    check_weights_size(s);
     check_declared(s);
     describe(s);
     check_text_hashes(s);
@@ -102,10 +102,12 @@ class Loader {
       fail(ErrorKind::bad_file, "MissingSection", s.source, "section \"weights\" is not declared in [[files]]");
     if (!entry->size)
       fail(ErrorKind::bad_file, "MissingField", s.source, "the entry of section \"weights\" in [[files]] has no size");
-    if (*entry->size != s.weights.size())
-      fail(ErrorKind::bad_file, "WeightsSizeMismatch", s.source,
-           "the weights are declared as {} bytes, but {} follow the text; {}", *entry->size, s.weights.size(),
-           *entry->size > s.weights.size() ? "the file is incomplete" : "the file has grown");
+    attempt([&] {
+      if (*entry->size != s.weights.size())
+        fail(ErrorKind::bad_file, "WeightsSizeMismatch", s.source,
+             "the weights are declared as {} bytes, but {} follow the text; {}", *entry->size, s.weights.size(),
+             *entry->size > s.weights.size() ? "the file is incomplete" : "the file has grown");
+    });
   }
 
   static const ModelSection& required(const ModelState& s, std::string_view name) {

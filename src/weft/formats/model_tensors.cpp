@@ -149,16 +149,10 @@ class IndexReader {
   std::vector<std::int64_t> dims_of(const Entry& entry, const TomlValue& value) const {
     const auto* array = value.get<TomlArray>();
     if (array == nullptr) bad_field(entry, "shape", "a list of integers", value);
-    if (array->size() > 8)
-      fail(ErrorKind::bad_file, "BadTensorShape", reader_.where(), "tensor \"{}\" has rank {}; the most is 8",
-           entry.name, array->size());
     std::vector<std::int64_t> dims;
     for (const TomlValue& item : *array) {
       const auto* dim = item.get<std::int64_t>();
       if (dim == nullptr) bad_field(entry, "shape", "a list of integers", item);
-      if (*dim < 1)
-        fail(ErrorKind::bad_file, "BadTensorShape", reader_.where(), "tensor \"{}\" has a dimension of {}", entry.name,
-             *dim);
       dims.push_back(*dim);
     }
     return dims;
@@ -173,6 +167,13 @@ class IndexReader {
     required(entry.encoding.has_value(), "encoding");
     required(entry.offset.has_value(), "offset");
     required(entry.bytes.has_value(), "size");
+    if (entry.dims->size() > 8)
+      fail(ErrorKind::bad_file, "BadTensorShape", entry.where, "tensor \"{}\" has rank {}; the most is 8", entry.name,
+           entry.dims->size());
+    for (const std::int64_t dim : *entry.dims)
+      if (dim < 1)
+        fail(ErrorKind::bad_file, "BadTensorShape", entry.where, "tensor \"{}\" has a dimension of {}", entry.name,
+             dim);
     const auto encoding = model_encoding(*entry.encoding, options_.version);
     if (!encoding)
       fail(ErrorKind::bad_file, "UnknownEncoding", entry.where, "tensor \"{}\" has the unknown encoding \"{}\"",

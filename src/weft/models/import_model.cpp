@@ -61,7 +61,10 @@ ImportReport import_as_is(const Checkpoint& source, const std::filesystem::path&
   ImportReport report;
   report.graph_form = "graph";
   try {
-    const graph_ir::FromMir converted = graph_ir::from_mir(graph);
+    graph_ir::FromMir converted = graph_ir::from_mir(graph);
+    // A graph that was stored before keeps its ids; new nodes among them would have others.
+    for (std::size_t i = 0; i < converted.graph.nodes.size(); ++i)
+      converted.graph.nodes[i].id = static_cast<std::uint32_t>(i);
     if (!converted.constants.empty())
       fail(ErrorKind::not_representable, "NotRepresentable", graph.name(), "the graph holds constants");
     writer.set_graph(graph_ir::encode(converted.graph));

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "weft/base/fail.h"
-#include "weft/base/log.h"
 #include "weft/formats/graph_ir/to_mir.h"
 #include "weft/ir/binary.h"
 #include "weft/models/decoder_graph.h"
@@ -31,6 +30,15 @@ SamplingOptions sampling_from(const ConfigTable& config) {
   return sampling;
 }
 
+// The builder of these architectures has no other layers.
+void expect_full_attention(const ConfigTable& config, const std::string& where) {
+  for (const char* key : {"architecture.layer_types", "layer_types"})
+    for (const std::string& type : config.find_strings(key).value_or(std::vector<std::string>()))
+      if (!type.starts_with("full"))
+        fail(ErrorKind::unsupported, "UnsupportedLayerType", where,
+             "layer_types: weft builds full attention alone, found \"{}\", and the file stores no graph", type);
+}
+
 }  // namespace
 
 ModelCheckpoint::ModelCheckpoint(ModelFile file) : Checkpoint(file.path()), file_(std::move(file)) {
@@ -43,7 +51,6 @@ ModelCheckpoint::ModelCheckpoint(ModelFile file) : Checkpoint(file.path()), file
     const DType dtype = tensor.flat ? DType::f32 : tensor.dtype;
     add_tensor(tensor.name, {Shape(tensor.dims), dtype});
   }
-  for (const Warning& warning : file_.warnings()) log().warn("{}: {}", warning.where, warning.message);
 }
 
 Tensor ModelCheckpoint::find(const std::string& name) const {
@@ -63,6 +70,7 @@ Graph ModelCheckpoint::graph() const {
                 error.details());
   }
   expect_known_architecture(config_.model_type, path_.string());
+  expect_full_attention(file_.config(), path_.string());
   return with_ternary_scales(decoder_graph(config_, type_of), type_of);
 }
 
