@@ -371,6 +371,34 @@ TEST_F(ModelFileTest, LimitsHold) {
   options.limits.sections = 2;
   EXPECT_EQ(code_of(ModelText().build(), options), "LimitExceeded");
   options = {};
+  options.limits.tensor_name_bytes = 0;
+  EXPECT_EQ(code_of(ModelText().build(), options), "LimitExceeded");
+  options = {};
+  options.limits.toml.nesting = 2;
+  EXPECT_EQ(code_with([](ModelText& m) { m.config += "x = [[[1]]]\n"; }, options), "LimitExceeded");
+  EXPECT_EQ(code_with([](ModelText& m) { m.config += "x = [[[1]]]\n"; }), "");
+  options = {};
+  options.limits.toml.values = 3;
+  EXPECT_EQ(code_with([](ModelText& m) { m.config += "x = [1, 2, 3, 4]\n"; }, options), "LimitExceeded");
+  const auto vocabulary_code = [&](VocabularyLimits limits) -> std::string {
+    options = {};
+    options.limits.vocabulary = limits;
+    ModelText m;
+    m.config += "[tokenizer]\ntype = \"byte_level_bpe\"\n";
+    m.after = "~~~vocab\n[tokens]\n0 = \"a\"\n1 = \"b\"\n2 = \"ab\"\n[merges]\n0 = [\"a\", \"b\"]\n";
+    const ModelFile model = open(m.build(), options);
+    try {
+      model.vocabulary();
+    } catch (const Error& error) {
+      return error.code();
+    }
+    return "";
+  };
+  EXPECT_EQ(vocabulary_code({}), "");
+  EXPECT_EQ(vocabulary_code({.tokens = 2}), "LimitExceeded");
+  EXPECT_EQ(vocabulary_code({.token_bytes = 1}), "LimitExceeded");
+  EXPECT_EQ(vocabulary_code({.merges = 0}), "LimitExceeded");
+  options = {};
   options.limits.graph_text_bytes = 3;
   EXPECT_EQ(code_with([](ModelText& m) { m.after = "~~~graph\n0000\n"; }, options), "LimitExceeded");
 }
