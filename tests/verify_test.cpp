@@ -21,6 +21,7 @@
 #include "weft/models/checkpoint.h"
 #include "weft/models/model_config.h"
 #include "weft/models/verify/verify_file.h"
+#include "weft/ops/builder.h"
 
 namespace weft {
 namespace {
@@ -39,6 +40,7 @@ struct Parts {
   graph_ir::Graph graph;
   std::string chat, eval;
   std::vector<std::pair<std::string, Tensor>> tensors;
+  std::vector<std::byte> mir;
   bool with_graph = true, hashes = false;
 
   explicit Parts(const Checkpoint& source) : vocabulary(source.vocabulary()) {
@@ -63,6 +65,7 @@ struct Parts {
     ModelWriter writer("nano", {.alignment = 64, .hashes = hashes});
     writer.config() = config;
     if (with_graph) writer.set_graph(graph_ir::encode(graph));
+    if (!mir.empty()) writer.set_mir(mir);
     if (vocabulary.type != TokenizerType::none) writer.set_vocabulary(vocabulary);
     if (!chat.empty()) {
       ConfigTable table;
@@ -336,6 +339,20 @@ TEST_F(VerifyTest, Graph) {
   EXPECT_EQ(graph([&](graph_ir::Graph& g) { node(g, graph_ir::Tag::matmul).inputs[1] = norm; }),
             Codes{"ShapeMismatch"});
   EXPECT_EQ(graph([&](graph_ir::Graph& g) { g.outputs = {"nothing"}; }), Codes{"OutputUndefined"});
+  // weft's own form of a graph; and one that would take 64 GB to run.
+  const auto with_mir = [&](const Graph& mir) {
+    return errors_with([&](Parts& p) {
+      p.with_graph = false;
+      p.mir = to_binary(mir);
+    });
+  };
+  EXPECT_EQ(with_mir(source_->graph()), Codes());
+  Graph huge = source_->graph();
+  const Var logits{huge, huge.outputs()[0].value};
+  const Var one = reshape(reduce_sum(logits, {0, 1}), {1});
+  const Var sum = reduce_sum(expand(one, {Dim(std::int64_t{1} << 34)}), {0});
+  huge.set_outputs({{"logits", add(logits, mul(sum, sum)).value()}});
+  EXPECT_EQ(with_mir(huge), Codes{"MemoryLimitExceeded"});
   Parts(*source_).write(path_);
   std::string text = content();
   const std::size_t at = text.find("~~~graph\n") + 9, end = text.find('\n', at);

@@ -60,9 +60,16 @@ Graph through_graph_ir(const Graph& graph) {
 
 std::vector<float> logits_of(const Graph& graph, const std::vector<std::int32_t>& ids, const Checkpoint& weights,
                              int threads) {
-  auto executor = GraphExecutor::prepare(
-      graph, weights,
-      {.pool = std::make_shared<ThreadPool>(threads), .backend = "reference", .max_rows = 16, .bounds = {}});
+  // A few tokens need little beside the weights, which may have to be decoded.
+  std::uint64_t memory = std::uint64_t{64} << 20;
+  for (const CheckpointTensor& tensor : weights.tensors())
+    memory += 8 * byte_size(tensor.type.dtype, *tensor.type.shape.static_dims());
+  auto executor = GraphExecutor::prepare(graph, weights,
+                                         {.pool = std::make_shared<ThreadPool>(threads),
+                                          .backend = "reference",
+                                          .memory_limit = memory,
+                                          .max_rows = 16,
+                                          .bounds = {}});
   const Tensor given = Tensor::from(ids, {static_cast<std::int64_t>(ids.size())});
   const NamedTensors results = executor.run({{ids_input, given}});
   const auto logits = results.find(logits_output);
