@@ -1,4 +1,5 @@
 """The commands as a user sees them: what goes to which stream, what JSON holds, what a signal does."""
+import hashlib
 import json
 import os
 import signal
@@ -7,9 +8,9 @@ import subprocess
 import unittest
 
 from gguf_bytes import small_llama
-from weft_program import ROOT, WEFT, ProgramTest
+from weft_program import ROOT, WEFT, ProgramTest, run
 
-COMMANDS = ["run", "import", "inspect", "graph", "logits", "tokenize", "ops", "passes", "cpu", "bench", "plan", "quantize", "eval"]
+COMMANDS = ["run", "import", "inspect", "graph", "logits", "tokenize", "ops", "passes", "cpu", "bench", "plan", "quantize", "eval", "verify"]
 
 class Help(ProgramTest):
     def test_every_command_explains_itself_with_an_example(self):
@@ -154,7 +155,85 @@ class Quantize(WithModel):
         self.assertEqual(ids[0], ids[1])
         self.assertEqual(ids[1], ids[2])
 
+class Import(WithModel):
+    def test_every_type_runs_on_both_backends(self):
+        out = self.dir / "out.model"
+        for kind in ("u32", "u16", "q8", "q4", "ternary"):
+            with self.subTest(kind):
+                self.assertIn(kind.encode(), self.ok("import", self.model, "-o", out, "--quant", kind).stderr)
+                types = {t["name"]: t["type"] for t in self.json("inspect", out, "--tensors", "--json")["tensors"]}
+                self.assertEqual(types["model.layers.0.mlp.up_proj.weight"], kind)
+                for backend in ("cpu", "reference"):
+                    told = self.json("run", out, "-p", "hello", "-n", "4", "--ignore-eos", "--json", "--backend", backend)
+                    self.assertEqual((len(told["ids"]), told["backend"]), (4, backend))
+
+    def test_rules_and_profiles(self):
+        out = self.dir / "out.model"
+        self.ok("import", self.model, "-o", out, "--tensor", "*.mlp.*=q8_0", "--tensor", "*.down_proj.weight=q4")
+        types = {t["name"]: t["type"] for t in self.json("inspect", out, "--tensors", "--json")["tensors"]}
+        self.assertEqual(types["model.layers.0.mlp.up_proj.weight"], "q8_0")
+        self.assertEqual(types["model.layers.0.mlp.down_proj.weight"], "q4")
+        self.assertEqual(types["model.embed_tokens.weight"], "f32")
+        self.ok("import", self.model, "-o", out, "--profile", "canonical", "--tensor", "*embed*=u16")
+        self.assertEqual(self.json("inspect", out, "--json")["tensor_types"], {"q8": 7, "u16": 1, "u32": 3})
+        self.ok("run", out, "-p", "hello", "-n", "2")
+
+    def test_it_refuses(self):
+        out = self.dir / "out.model"
+        self.refused("import", self.model, "-o", out, "--quant", "q9", status=2, says="q9")
+        self.refused("import", self.model, "-o", out, "--tensor", "*=fx16_16", says=["fx16_16", "u32"])
+        self.refused("import", self.model, "-o", out, "--tensor", "none*=q8", says="no tensor")
+        self.refused("import", self.model, "-o", out, "--profile", "canonical", "--quant", "q8_0", says="canonical")
+        self.assertFalse(out.exists())
+
+class Verify(WithModel):
+    def test_a_report_of_each_check(self):
+        out = self.dir / "out.model"
+        self.ok("import", self.model, "-o", out)
+        for path in (self.model, out):
+            text = self.ok("verify", path).stdout.decode()
+            self.assertIn("0 errors, 0 warnings", text)
+            told = self.json("verify", path, "--json")
+            self.assertEqual((told["ok"], told["errors"], told["findings"]), (True, 0, []))
+            self.assertIn("values", [check["name"] for check in told["checks"]])
+
+    def test_errors_are_named_and_are_a_failure(self):
+        out = self.dir / "out.model"
+        self.ok("import", self.model, "-o", out)
+        data = bytearray(out.read_bytes())
+        data[-2:] = b"\x7f\x7f"
+        out.write_bytes(data)
+        done = run("verify", out)
+        self.assertEqual((done.returncode, done.stderr), (1, b""))
+        self.assertIn(b"error HashMismatch: ", done.stdout)
+        done = run("verify", out, "--json")
+        self.assertEqual(done.returncode, 1)
+        told = json.loads(done.stdout)
+        self.assertEqual([f["code"] for f in told["findings"]], ["HashMismatch"])
+        self.assertEqual(list(told["findings"][0]), ["severity", "check", "code", "where", "message"])
+
+    def test_what_is_no_file(self):
+        self.refused("verify", self.dir / "absent", says="absent")
+        self.refused("verify", self.dir, says="directory")
+
 class Inspect(WithModel):
+    def test_hashes(self):
+        out = self.dir / "out.model"
+        self.ok("import", self.model, "-o", out)
+        digest = hashlib.sha256(out.read_bytes()).hexdigest()
+        lines = self.ok("inspect", out, "--hash").stdout.decode().splitlines()
+        self.assertEqual(lines[0], f"{digest}  {out}")
+        data = out.read_bytes()
+        weights = data[data.index(b"~~~weights\n") + 11:]
+        self.assertIn(f"{hashlib.sha256(weights).hexdigest()}  section weights  as declared", lines)
+        hashes = self.json("inspect", out, "--hash", "--json")["hashes"]
+        self.assertTrue(all(h["sha256"] == h["declared"] for h in hashes[1:]))
+        out.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+        done = run("inspect", out, "--hash")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"section weights  DIFFERS", done.stdout)
+        self.assertIn(hashlib.sha256(self.model.read_bytes()).hexdigest(), self.ok("inspect", self.model, "--hash").stdout.decode())
+
     def test_it_shows_both_formats(self):
         imported = self.dir / "model.model"
         self.ok("import", self.model, "-o", imported)

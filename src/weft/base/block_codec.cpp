@@ -15,22 +15,25 @@ struct BlockCodec {
   DType dtype;
   codec::DecodeBlocks decode;
   codec::EncodeBlocks encode, search;
+  // The most that the search may be off, as a fraction of the block's largest magnitude, for a lesser squared error;
+  // 1: the format states no bound.
+  double most_error = 1;
 };
 
 constexpr BlockCodec block_codecs[] = {
     {DType::q8_0, codec::decode_q8_0, codec::encode_q8_0, codec::encode_q8_0},
-    {DType::q4_0, codec::decode_q4_0, codec::encode_q4_0, codec::search_q4_0},
+    {DType::q4_0, codec::decode_q4_0, codec::encode_q4_0, codec::search_q4_0, 0.13},
     {DType::q4_1, codec::decode_q4_1, codec::encode_q4_1, codec::search_q4_1},
     {DType::q5_0, codec::decode_q5_0, codec::encode_q5_0, codec::search_q5_0},
     {DType::q5_1, codec::decode_q5_1, codec::encode_q5_1, codec::search_q5_1},
     {DType::q8, codec::decode_q8, codec::encode_q8, codec::encode_q8},
     {DType::q4, codec::decode_q4, codec::encode_q4, codec::encode_q4},
     {DType::ternary, codec::decode_ternary, codec::encode_ternary, codec::encode_ternary},
-    {DType::q2_k, codec::decode_q2_k, codec::encode_q2_k, codec::search_q2_k},
-    {DType::q3_k, codec::decode_q3_k, codec::encode_q3_k, codec::search_q3_k},
-    {DType::q4_k, codec::decode_q4_k, codec::encode_q4_k, codec::search_q4_k},
-    {DType::q5_k, codec::decode_q5_k, codec::encode_q5_k, codec::search_q5_k},
-    {DType::q6_k, codec::decode_q6_k, codec::encode_q6_k, codec::search_q6_k},
+    {DType::q2_k, codec::decode_q2_k, codec::encode_q2_k, codec::search_q2_k, 0.35},
+    {DType::q3_k, codec::decode_q3_k, codec::encode_q3_k, codec::search_q3_k, 0.18},
+    {DType::q4_k, codec::decode_q4_k, codec::encode_q4_k, codec::search_q4_k, 0.075},
+    {DType::q5_k, codec::decode_q5_k, codec::encode_q5_k, codec::search_q5_k, 0.037},
+    {DType::q6_k, codec::decode_q6_k, codec::encode_q6_k, codec::search_q6_k, 0.018},
 };
 
 const BlockCodec& block_codec(DType dtype) {
@@ -102,12 +105,37 @@ void encode_fixed(DType dtype, std::span<const float> values, std::span<std::byt
   }
 }
 
+// The largest error of a block that was encoded, as a fraction of its largest magnitude.
+double relative_error(const BlockCodec& codec, const float* values, int width, const std::uint8_t* block) {
+  float back[256];
+  codec.decode(block, 1, back);
+  double error = 0;
+  for (int i = 0; i < width; ++i)
+    error = std::max(error, std::fabs(static_cast<double>(values[i]) - static_cast<double>(back[i])));
+  const auto most = static_cast<double>(codec::max_magnitude(values, width));
+  return most > 0 ? error / most : 0;
+}
+
+// Blocks that the search left too far off are encoded by the rule, where that comes closer.
+void keep_within_bounds(const BlockCodec& codec, const float* values, std::int64_t blocks, std::uint8_t* out) {
+  const DTypeInfo& info = dtype_info(codec.dtype);
+  const auto width = static_cast<int>(info.block);
+  std::uint8_t by_rule[256];
+  for (std::int64_t b = 0; b < blocks; ++b, values += width, out += info.block_bytes) {
+    const double searched = relative_error(codec, values, width, out);
+    if (searched <= codec.most_error || codec.encode(values, 1, by_rule) >= 0) continue;
+    if (relative_error(codec, values, width, by_rule) < searched) std::memcpy(out, by_rule, info.block_bytes);
+  }
+}
+
 void encode_blocks(DType dtype, std::span<const float> values, std::span<std::byte> bytes, EncodeQuality quality) {
   const std::int64_t width = dtype_info(dtype).block;
   const auto blocks = static_cast<std::int64_t>(values.size()) / width;
   const BlockCodec& codec = block_codec(dtype);
-  const codec::EncodeBlocks encode = quality == EncodeQuality::search ? codec.search : codec.encode;
-  const std::int64_t bad = encode(values.data(), blocks, reinterpret_cast<std::uint8_t*>(bytes.data()));
+  auto* out = reinterpret_cast<std::uint8_t*>(bytes.data());
+  const bool search = quality == EncodeQuality::search;
+  const std::int64_t bad = (search ? codec.search : codec.encode)(values.data(), blocks, out);
+  if (search && bad < 0 && codec.most_error < 1) keep_within_bounds(codec, values.data(), blocks, out);
   if (bad >= 0)
     fail(ErrorKind::out_of_range, "QuantRange", fmt::format("element {}", bad * width),
          "the scale of this block of {} values, of magnitude up to {}, does not fit {}", width,
@@ -189,7 +217,7 @@ void encode_from_f32(DType dtype, std::span<const float> values, std::span<std::
     const std::size_t at = i * part, count = std::min(part, values.size() - at);
     encode_from_f32(dtype, values.subspan(at, count),
                     bytes.subspan(at / info.block * info.block_bytes, count / info.block * info.block_bytes),
-                    OutOfRange::saturate, quality);
+                    OutOfRange::refuse, quality);
   };
   pool.parallel_for(static_cast<std::int64_t>(parts), 1, [&](std::int64_t begin, std::int64_t end) {
     for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) try {
@@ -203,7 +231,7 @@ void encode_from_f32(DType dtype, std::span<const float> values, std::span<std::
   if (first_bad == parts) return;
   // Once more, for an error that counts from the first value.
   const std::size_t end = std::min((first_bad + 1) * part, values.size());
-  encode_from_f32(dtype, values.first(end), bytes.first(end / info.block * info.block_bytes), OutOfRange::saturate,
+  encode_from_f32(dtype, values.first(end), bytes.first(end / info.block * info.block_bytes), OutOfRange::refuse,
                   quality);
 }
 

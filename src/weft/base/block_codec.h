@@ -22,8 +22,8 @@ WEFT_API void decode_to_f32(DType dtype, std::span<const std::byte> bytes, std::
 enum class OutOfRange { saturate, refuse };
 
 // How a block's scale, and minimum, are chosen: by the rule of the format, from the block's extremes; or by a search
-// for the least squared error, which takes some ten times as long. Q8_0 and the types of `.model` have the rule
-// alone.
+// for the least squared error, which takes some ten times as long, among what is off by no more than the format's bound
+// (formats/model.md in docs/). Q8_0 and the types of `.model` have the rule alone.
 enum class EncodeQuality { rule, search };
 
 // Encodes to any real dtype; `values` must be whole blocks. Floats round to nearest even; integers round half to
@@ -34,7 +34,8 @@ WEFT_API void encode_from_f32(DType dtype, std::span<const float> values, std::s
                               OutOfRange out_of_range = OutOfRange::saturate,
                               EncodeQuality quality = EncodeQuality::rule);
 
-// The same on the threads of a pool; the bytes do not depend on their number.
+// The same on the threads of a pool, for files: what fixed point has no code for is refused. The bytes do not depend on
+// the number of threads.
 WEFT_API void encode_from_f32(DType dtype, std::span<const float> values, std::span<std::byte> bytes, ThreadPool& pool,
                               EncodeQuality quality);
 

@@ -21,10 +21,11 @@ namespace weft {
 namespace {
 
 std::vector<std::byte> encoded(DType dtype, const std::vector<float>& values,
-                               OutOfRange out_of_range = OutOfRange::saturate) {
+                               OutOfRange out_of_range = OutOfRange::saturate,
+                               EncodeQuality quality = EncodeQuality::rule) {
   const DTypeInfo& info = dtype_info(dtype);
   std::vector<std::byte> bytes(values.size() / info.block * info.block_bytes);
-  encode_from_f32(dtype, values, bytes, out_of_range);
+  encode_from_f32(dtype, values, bytes, out_of_range, quality);
   return bytes;
 }
 
@@ -103,21 +104,43 @@ TEST(BlockCodec, AgreesWithNumpyOnEveryFormat) {
 }
 
 TEST(BlockCodec, EncodersStayWithinTheirErrorBounds) {
-  // Largest error over a block relative to the largest magnitude of 256 values.
+  // Largest error over a block relative to the largest magnitude of 256 values, by rule and by search.
   const std::vector<std::pair<DType, double>> bounds = {
       {DType::q8_0, 0.005}, {DType::q4_0, 0.13},  {DType::q2_k, 0.35},  {DType::q3_k, 0.18}, {DType::q4_k, 0.075},
       {DType::q5_k, 0.037}, {DType::q6_k, 0.018}, {DType::q8, 0.006},   {DType::q4, 0.13},   {DType::q4_1, 0.07},
       {DType::q5_0, 0.065}, {DType::q5_1, 0.036}, {DType::f16, 0.0005}, {DType::bf16, 0.004}};
   for (const auto& [dtype, bound] : bounds)
-    for (unsigned seed = 0; seed < 200; ++seed) {
-      const std::vector<float> x = gaussian(256, 0.3f, seed), y = decoded(dtype, encoded(dtype, x));
-      double most = 0, error = 0;
-      for (std::size_t i = 0; i < x.size(); ++i) {
-        most = std::max(most, std::fabs(double{x[i]}));
-        error = std::max(error, std::fabs(double{x[i]} - y[i]));
+    for (unsigned seed = 0; seed < 200; ++seed)
+      for (const EncodeQuality quality : {EncodeQuality::rule, EncodeQuality::search}) {
+        const bool rule_alone = dtype == DType::q4_1 || dtype == DType::q5_0 || dtype == DType::q5_1;
+        if (rule_alone && quality == EncodeQuality::search) continue;
+        const std::vector<float> x = gaussian(256, 0.3f, seed),
+                                 y = decoded(dtype, encoded(dtype, x, OutOfRange::saturate, quality));
+        double most = 0, error = 0;
+        for (std::size_t i = 0; i < x.size(); ++i) {
+          most = std::max(most, std::fabs(double{x[i]}));
+          error = std::max(error, std::fabs(double{x[i]} - y[i]));
+        }
+        EXPECT_LE(error, bound * most) << to_string(dtype) << " seed " << seed << " " << static_cast<int>(quality);
       }
-      EXPECT_LE(error, bound * most) << to_string(dtype) << " seed " << seed;
-    }
+}
+
+TEST(BlockCodec, FixedPointIsHalfAStepOffAtMost) {
+  const std::vector<float> x = gaussian(4096, 5, 11);
+  const auto expect_within = [&](DType dtype, double half_step) {
+    const std::vector<float> y = decoded(dtype, encoded(dtype, x, OutOfRange::refuse));
+    for (std::size_t i = 0; i < x.size(); ++i)
+      // One more rounding: the decoded value is an f32.
+      EXPECT_LE(std::fabs(double{x[i]} - double{y[i]}), half_step + std::fabs(double{x[i]}) * 0x1p-24) << x[i];
+  };
+  expect_within(DType::fx16_16, 0x1p-17);
+  expect_within(DType::fx8_8, 0x1p-9);
+}
+
+TEST(BlockCodec, TernaryTakesTheNearestOfThree) {
+  const std::vector<float> x = {0.5f, 0.49f, -0.5f, -0.49f, 7, -7, 0, -0.f, 1, -1, 0.6f, -0.6f};
+  EXPECT_EQ(decoded(DType::ternary, encoded(DType::ternary, x)),
+            (std::vector<float>{1, 0, -1, 0, 1, -1, 0, 0, 1, -1, 1, -1}));
 }
 
 TEST(BlockCodec, FixedPointScalesKeepSmallWeights) {

@@ -7,7 +7,7 @@
 #include <map>
 
 #include "weft/base/thread_pool.h"
-#include "weft/models/quantize.h"
+#include "weft/models/quantize_types.h"
 #include "weft/version.h"
 
 namespace weft::cli {
@@ -28,6 +28,19 @@ void add_kv_type(CLI::App& command, std::string& type) {
   command.add_option("--kv-type", type, "how keys and values are kept")
       ->capture_default_str()
       ->check(CLI::IsMember({"f32", "f16", "bf16", "q8_0"}));
+}
+
+void add_rules(CLI::App& command, std::vector<std::string>& rules) {
+  command
+      .add_option(
+          "--tensor", rules,
+          "another type for tensors whose name matches a glob, as PATTERN=TYPE; may be repeated, the last match "
+          "counts")
+      ->allow_extra_args(false);
+}
+
+void add_legacy(CLI::App& command, bool& legacy) {
+  command.add_flag("--legacy", legacy, "read a .model of format version 1, whose encodings mean other things");
 }
 
 void describe_run(CLI::App& command, RunArguments& arguments) {
@@ -77,16 +90,41 @@ void describe_import(CLI::App& command, ImportArguments& arguments) {
       ->capture_default_str()
       ->check(CLI::IsMember({64u, 4096u}));
   command.add_option("--quant", arguments.quant, "store the matrices as this type instead of their own")
-      ->check(CLI::IsMember(quantize_type_names()));
+      ->check(CLI::IsMember(quantize_type_names(WeightFile::model)));
+  add_rules(command, arguments.rules);
+  command
+      .add_option_function<std::string>(
+          "--profile", [&](const std::string& profile) { arguments.canonical = profile == "canonical"; },
+          "extended: any encoding; canonical: the five that every reader knows (u32, u16, q8, q4, ternary)")
+      ->default_str("extended")
+      ->check(CLI::IsMember({"extended", "canonical"}));
+  add_legacy(command, arguments.legacy);
   add_threads(command, arguments.threads);
-  command.footer("Example:\n  weft import model.gguf -o model.model");
+  command.footer(
+      "Examples:\n"
+      "  weft import model.gguf -o model.model\n"
+      "  weft import f16.gguf -o mixed.model --quant q4_k --tensor '*.down_proj.weight=q6_k'\n"
+      "  weft import model.gguf -o exchange.model --profile canonical");
 }
 
 void describe_inspect(CLI::App& command, InspectArguments& arguments) {
   command.add_option("FILE", arguments.file, "a GGUF file or a .model")->required();
   command.add_flag("--tensors", arguments.tensors, "list every tensor");
+  command.add_flag("--hash", arguments.hash,
+                   "the SHA-256 of the file, which is its identity, and of each section of a .model");
+  add_legacy(command, arguments.legacy);
   command.add_flag("--json", arguments.json, "print one JSON object");
   command.footer("Example:\n  weft inspect model.gguf --tensors");
+}
+
+void describe_verify(CLI::App& command, VerifyArguments& arguments) {
+  command.add_option("FILE", arguments.file, "a GGUF file, any part of a split set, or a .model")->required();
+  command.add_flag("--eval", arguments.eval, "also run the prompts of section eval and look for the expected answers");
+  add_legacy(command, arguments.legacy);
+  add_threads(command, arguments.threads);
+  command.add_flag("--json", arguments.json, "print one JSON object");
+  command.footer(
+      "The exit status is 1 when an error was found; warnings alone leave it 0.\n\nExample:\n  weft verify model.gguf");
 }
 
 void describe_graph(CLI::App& command, GraphArguments& arguments) {
@@ -128,12 +166,7 @@ void describe_quantize(CLI::App& command, QuantizeArguments& arguments) {
   command.add_option("--type", arguments.type, "the type of the matrices; norms and biases become f32")
       ->required()
       ->check(CLI::IsMember(quantize_type_names()));
-  command
-      .add_option(
-          "--tensor", arguments.rules,
-          "another type for tensors whose name matches a glob, as PATTERN=TYPE; may be repeated, the last match "
-          "counts")
-      ->allow_extra_args(false);
+  add_rules(command, arguments.rules);
   add_threads(command, arguments.threads);
   command.footer(
       "Examples:\n"
@@ -239,11 +272,13 @@ ParseResult parse_arguments(int argc, const char* const* argv) {
   PlanArguments plan;
   QuantizeArguments quantize;
   EvalArguments eval;
+  VerifyArguments verify;
   describe_run(*app.add_subcommand("run", "Continue a text with a language model"), run);
   describe_import(*app.add_subcommand("import", "Write a model as a .model, with its graph"), import);
   describe_quantize(*app.add_subcommand("quantize", "Write a GGUF with the weights in another type"), quantize);
   describe_eval(*app.add_subcommand("eval", "Measure how well a model predicts a text"), eval);
   describe_inspect(*app.add_subcommand("inspect", "Show what is in a file"), inspect);
+  describe_verify(*app.add_subcommand("verify", "Check a file for all that can be wrong with it"), verify);
   describe_graph(*app.add_subcommand("graph", "Print a model's graph"), graph);
   describe_logits(*app.add_subcommand("logits", "Write the logits of given tokens"), logits);
   describe_tokenize(*app.add_subcommand("tokenize", "Show how a model cuts a text into tokens"), tokenize);
@@ -271,6 +306,7 @@ ParseResult parse_arguments(int argc, const char* const* argv) {
     if (name == "quantize") return {quantize};
     if (name == "eval") return {eval};
     if (name == "inspect") return {inspect};
+    if (name == "verify") return {verify};
     if (name == "graph") return {graph};
     if (name == "logits") return {logits};
     if (name == "passes") return {passes};

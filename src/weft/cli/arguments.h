@@ -28,7 +28,9 @@ struct RunArguments {
 struct ImportArguments {
   std::string source, output;
   std::uint32_t alignment = 64;
-  std::string quant;  // empty: the weights as they are
+  std::string quant;               // empty: the weights as they are
+  std::vector<std::string> rules;  // "PATTERN=TYPE"
+  bool canonical = false, legacy = false;
   int threads = 0;
 };
 
@@ -40,7 +42,13 @@ struct QuantizeArguments {
 
 struct InspectArguments {
   std::string file;
-  bool tensors = false, json = false;
+  bool tensors = false, hash = false, legacy = false, json = false;
+};
+
+struct VerifyArguments {
+  std::string file;
+  bool eval = false, legacy = false, json = false;
+  int threads = 0;
 };
 
 enum class GraphFormat { text, toml, json, dot };
@@ -104,7 +112,7 @@ struct EvalArguments {
 
 using Arguments = std::variant<RunArguments, ImportArguments, InspectArguments, GraphArguments, LogitsArguments,
                                TokenizeArguments, OpsArguments, PassesArguments, CpuArguments, BenchArguments,
-                               PlanArguments, QuantizeArguments, EvalArguments>;
+                               PlanArguments, QuantizeArguments, EvalArguments, VerifyArguments>;
 
 struct ParseResult {
   std::optional<Arguments> arguments;

@@ -10,12 +10,33 @@
 #include "weft/cli/program.h"
 
 namespace weft::cli {
+namespace {
+
+// As sha256sum prints them.
+void print_hashes(const FileReport& report) {
+  for (const HashReport& hash : report.hashes) {
+    fmt::print("{}  {}", hash.sha256, hash.name);
+    if (hash.differs()) fmt::print("  DIFFERS: the file declares {}", *hash.declared);
+    if (hash.declared && !hash.differs()) fmt::print("  as declared");
+    fmt::print("\n");
+  }
+}
+
+}  // namespace
 
 int inspect(const InspectArguments& arguments) {
-  const FileReport report = inspect_file(arguments.file);
+  const FileReport report = inspect_file(arguments);
+  // A declared sum that is another is a failure, told with all the rest.
+  const bool differs =
+      std::any_of(report.hashes.begin(), report.hashes.end(), [](const HashReport& hash) { return hash.differs(); });
+  const int status = differs ? 1 : 0;
   if (arguments.json) {
     fmt::print("{}\n", inspect_json(report, arguments.tensors));
-    return 0;
+    return status;
+  }
+  if (arguments.hash) {
+    print_hashes(report);
+    return status;
   }
   fmt::print("{}: {}, {} bytes\n", report.file, report.format, report.bytes);
   std::size_t width = 0;

@@ -13,24 +13,13 @@
 #include "weft/models/quantize.h"
 
 namespace weft::cli {
-namespace {
-
-QuantizeRule parse_rule(const std::string& text) {
-  const std::size_t equals = text.rfind('=');
-  if (equals == std::string::npos || equals == 0)
-    fail(ErrorKind::invalid_argument, "InvalidArgument", "--tensor " + text,
-         "expected PATTERN=TYPE, such as \"blk.*.ffn_down.weight=q6_k\"");
-  return {text.substr(0, equals), quantize_type(text.substr(equals + 1))};
-}
-
-}  // namespace
-
 int quantize(const QuantizeArguments& arguments) {
   if (model_format(arguments.source) != ModelFormat::gguf)
     fail(ErrorKind::unsupported, "UnknownFormat", arguments.source,
          "weft quantize reads GGUF files; for a .model use weft import --quant");
   QuantizeOptions options{.plan = {.dtype = quantize_type(arguments.type)}, .threads = arguments.threads};
-  for (const std::string& rule : arguments.rules) options.plan.rules.push_back(parse_rule(rule));
+  for (const std::string& rule : arguments.rules)
+    options.plan.rules.push_back(parse_quantize_rule(rule, WeightFile::gguf));
   const InterruptGuard guard;
   options.canceled = InterruptGuard::interrupted;
   try {
@@ -40,7 +29,7 @@ int quantize(const QuantizeArguments& arguments) {
       options.progress = [&](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
       report = quantize_gguf(GgufFile::open(arguments.source), arguments.output, options);
     }
-    fmt::print(stderr, "{}", quantize_summary(report.tensors));
+    fmt::print(stderr, "{}", quantize_summary(report.tensors, WeightFile::gguf));
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::canceled) throw;
     return interrupted_status;

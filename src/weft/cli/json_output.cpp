@@ -149,6 +149,11 @@ std::string inspect_json(const FileReport& report, bool tensors) {
   nlohmann::ordered_json json{{"file", report.file}, {"format", report.format}, {"bytes", report.bytes}};
   for (const auto& [key, value] : report.facts) json["info"][key] = value;
   for (const auto& [dtype, count] : report.dtypes) json["tensor_types"][dtype] = count;
+  for (const HashReport& hash : report.hashes) {
+    nlohmann::ordered_json entry{{"name", hash.name}, {"sha256", hash.sha256}};
+    if (hash.declared) entry["declared"] = *hash.declared;
+    json["hashes"].push_back(std::move(entry));
+  }
   json["tensor_count"] = report.tensors.size();
   json["parameters"] = report.parameters;
   json["weight_bytes"] = report.weight_bytes;
@@ -162,6 +167,26 @@ std::string inspect_json(const FileReport& report, bool tensors) {
                                  {"bytes", tensor.bytes}});
   }
   return json.dump(2);
+}
+
+std::string verify_json(const VerifyReport& report) {
+  const Findings& findings = report.findings;
+  nlohmann::ordered_json json{{"file", report.file},
+                              {"format", report.format},
+                              {"ok", report.ok()},
+                              {"errors", findings.errors()},
+                              {"warnings", findings.warnings()}};
+  json["checks"] = json["findings"] = nlohmann::ordered_json::array();
+  for (const CheckResult& check : findings.checks())
+    json["checks"].push_back({{"name", check.name}, {"done", check.done}, {"note", check.note}});
+  for (const Finding& finding : findings.all())
+    json["findings"].push_back({{"severity", to_string(finding.severity)},
+                                {"check", finding.check},
+                                {"code", finding.code},
+                                {"where", finding.where},
+                                {"message", finding.message}});
+  // A message may quote bytes of the file that are no text.
+  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 }  // namespace weft::cli

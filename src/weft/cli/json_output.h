@@ -9,6 +9,7 @@
 #include "weft/cli/plan_ceilings.h"
 #include "weft/models/evaluation.h"
 #include "weft/models/language_model.h"
+#include "weft/models/verify/verify_file.h"
 #include "weft/runtime/program_report.h"
 
 namespace weft::cli {
@@ -26,6 +27,7 @@ struct RunReport {
 std::string run_json(const RunReport& report);
 std::string eval_json(const Evaluation& evaluation, double seconds);
 std::string inspect_json(const FileReport& report, bool tensors);
+std::string verify_json(const VerifyReport& report);
 std::string cpu_json(const CpuReport& report);
 std::string bench_json(const BenchReport& report);
 std::string plan_json(const ProgramReport& report, const PlanCeilings& ceilings, const PlanArguments& arguments);

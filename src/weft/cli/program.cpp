@@ -17,6 +17,7 @@ int dispatch(const Arguments& arguments) {
     int operator()(const RunArguments& a) const { return run(a); }
     int operator()(const ImportArguments& a) const { return import(a); }
     int operator()(const InspectArguments& a) const { return inspect(a); }
+    int operator()(const VerifyArguments& a) const { return verify(a); }
     int operator()(const GraphArguments& a) const { return graph(a); }
     int operator()(const LogitsArguments& a) const { return logits(a); }
     int operator()(const TokenizeArguments& a) const { return tokenize(a); }

@@ -12,6 +12,7 @@ int run_program(int argc, const char* const* argv);
 int run(const RunArguments& arguments);
 int import(const ImportArguments& arguments);
 int inspect(const InspectArguments& arguments);
+int verify(const VerifyArguments& arguments);
 int graph(const GraphArguments& arguments);
 int logits(const LogitsArguments& arguments);
 int tokenize(const TokenizeArguments& arguments);

@@ -5,6 +5,9 @@
 #include <map>
 #include <tuple>
 
+#include "weft/base/fail.h"
+#include "weft/formats/model_encoding.h"
+
 namespace weft::cli {
 namespace {
 
@@ -28,7 +31,18 @@ double megabytes(std::uint64_t bytes) { return static_cast<double>(bytes) / 1e6;
 
 }  // namespace
 
-std::string quantize_summary(std::span<const QuantizedTensor> tensors) {
+QuantizeRule parse_quantize_rule(const std::string& text, WeightFile file) {
+  const std::size_t equals = text.rfind('=');
+  if (equals == std::string::npos || equals == 0)
+    fail(ErrorKind::invalid_argument, "InvalidArgument", "--tensor " + text,
+         "expected PATTERN=TYPE, such as \"*down*.weight=q6_k\"");
+  return {text.substr(0, equals), quantize_type(text.substr(equals + 1), file)};
+}
+
+std::string quantize_summary(std::span<const QuantizedTensor> tensors, WeightFile file) {
+  const auto name_of = [&](DType dtype) {
+    return file == WeightFile::model ? model_encoding_name(dtype) : to_string(dtype);
+  };
   struct Replaced {
     std::uint64_t count = 0;
     std::string first;
@@ -51,17 +65,17 @@ std::string quantize_summary(std::span<const QuantizedTensor> tensors) {
   for (const auto& [what, entry] : replaced) {
     const auto& [wanted, stored, row] = what;
     text += fmt::format("{} instead of {} for {} tensors, such as {}: rows of {} are no whole number of blocks of {}\n",
-                        to_string(stored), to_string(wanted), entry.count, entry.first, row, dtype_info(wanted).block);
+                        name_of(stored), name_of(wanted), entry.count, entry.first, row, dtype_info(wanted).block);
   }
   for (const auto& [dtype, count] : packed_before)
     text += fmt::format(
         "{} tensors were {} before: their errors add up; start from f32, f16 or bf16 where there is a choice\n", count,
-        to_string(dtype));
-  text += fmt::format("{:<6} {:>8} {:>14} {:>10} {:>16}\n", "type", "tensors", "weights", "MB", "bits per weight");
+        name_of(dtype));
+  text += fmt::format("{:<7} {:>8} {:>14} {:>10} {:>16}\n", "type", "tensors", "weights", "MB", "bits per weight");
   for (const auto& [dtype, sum] : by_type)
-    text += fmt::format("{:<6} {:>8} {:>14} {:>10.2f} {:>16.3f}\n", to_string(dtype), sum.tensors, sum.weights,
+    text += fmt::format("{:<7} {:>8} {:>14} {:>10.2f} {:>16.3f}\n", name_of(dtype), sum.tensors, sum.weights,
                         megabytes(sum.bytes), sum.bits(sum.bytes));
-  text += fmt::format("{:<6} {:>8} {:>14} {:>10.2f} {:>16.3f}   before: {:.2f} MB, {:.3f} bits per weight\n", "all",
+  text += fmt::format("{:<7} {:>8} {:>14} {:>10.2f} {:>16.3f}   before: {:.2f} MB, {:.3f} bits per weight\n", "all",
                       total.tensors, total.weights, megabytes(total.bytes), total.bits(total.bytes),
                       megabytes(total.source_bytes), total.bits(total.source_bytes));
   return text;

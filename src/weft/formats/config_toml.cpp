@@ -52,8 +52,7 @@ std::optional<ConfigValue> value_of(const TomlValue& value) {
   return std::nullopt;
 }
 
-void flatten(const TomlTable& table, const std::string& prefix, ConfigTable& config,
-             std::vector<std::string>& warnings) {
+void flatten(const TomlTable& table, const std::string& prefix, ConfigTable& config, std::vector<Warning>& warnings) {
   for (const TomlMember& member : table) {
     const std::string key = prefix + toml_key(member.key);
     if (const auto* inside = member.value.get<TomlTable>())
@@ -61,8 +60,9 @@ void flatten(const TomlTable& table, const std::string& prefix, ConfigTable& con
     else if (auto value = value_of(member.value))
       config.set(key, *std::move(value));
     else
-      warnings.push_back(fmt::format("{}: \"{}\" is {} of a kind that is not used, and is ignored", config.source(),
-                                     key, type_text(member.value)));
+      warnings.push_back(
+          {"IgnoredKey", config.source(),
+           fmt::format("\"{}\" is {} of a kind that is not used, and is ignored", key, type_text(member.value))});
   }
 }
 
@@ -101,7 +101,7 @@ std::vector<std::string> keys_of(const ConfigTable& config) {
 
 }  // namespace
 
-ConfigTable config_from_toml(const TomlTable& document, std::string source, std::vector<std::string>& warnings) {
+ConfigTable config_from_toml(const TomlTable& document, std::string source, std::vector<Warning>& warnings) {
   ConfigTable config(std::move(source));
   flatten(document, "", config, warnings);
   return config;
@@ -124,7 +124,7 @@ std::string config_to_toml(const ConfigTable& config) {
     text += lines;
   }
   // Reading it back finds every key that TOML takes for something else.
-  std::vector<std::string> warnings;
+  std::vector<Warning> warnings;
   std::string reason = "its keys would not be read back as they are";
   try {
     if (keys_of(config_from_toml(parse_toml(text, {"config", "", 1}), "", warnings)) == keys_of(config)) return text;

@@ -13,12 +13,12 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-ConfigTable read(std::string_view text, std::vector<std::string>& warnings) {
+ConfigTable read(std::string_view text, std::vector<Warning>& warnings) {
   return config_from_toml(parse_toml(text, {"t", "", 1}), "t", warnings);
 }
 
 TEST(ConfigToml, TablesBecomeDottedKeys) {
-  std::vector<std::string> warnings;
+  std::vector<Warning> warnings;
   const ConfigTable config = read(
       "model_type = 'qwen3'\n[architecture]\nhidden_size = 64\nrope_theta = 1e6\n"
       "mixed = [1, 2.5]\n[architecture.text]\n\"odd key\" = ['a', 'b']\ntied = true\n",
@@ -32,11 +32,11 @@ TEST(ConfigToml, TablesBecomeDottedKeys) {
 }
 
 TEST(ConfigToml, WhatIsNoConfigurationIsNamed) {
-  std::vector<std::string> warnings;
+  std::vector<Warning> warnings;
   const ConfigTable config = read("when = 1979-05-27\nx = [1, 'a']\ny = [[1]]\n[[z]]\na = 1\n", warnings);
   EXPECT_TRUE(config.empty());
   EXPECT_EQ(warnings.size(), 4u);
-  EXPECT_THAT(warnings[0], HasSubstr("\"when\""));
+  EXPECT_THAT(warnings[0].message, HasSubstr("\"when\""));
 }
 
 TEST(ConfigToml, WritingAndReadingAgree) {
@@ -51,7 +51,7 @@ TEST(ConfigToml, WritingAndReadingAgree) {
   config.set("d.none", std::vector<std::int64_t>{});
   const std::string text = config_to_toml(config);
   EXPECT_THAT(text, HasSubstr("[a.b]\nc = [0.5, 2.0]\n\"x.y\" = [\"\", \"é\"]\n"));
-  std::vector<std::string> warnings;
+  std::vector<Warning> warnings;
   EXPECT_EQ(read(text, warnings), config);
 }
 

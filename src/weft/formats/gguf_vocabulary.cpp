@@ -18,7 +18,7 @@ constexpr std::string_view model_key = "tokenizer.ggml.model", pre_key = "tokeni
 
 class VocabularyReader {
  public:
-  explicit VocabularyReader(const GgufFile& file) : file_(file) {}
+  VocabularyReader(const GgufFile& file, const VocabularyLimits& limits) : file_(file), limits_(limits) {}
 
   Vocabulary read() {
     const auto model = file_.find_string(model_key);
@@ -67,10 +67,11 @@ class VocabularyReader {
 
   void read_entries() {
     const auto& tokens = file_.get_strings(tokens_key);
-    expect_within(tokens_key, tokens.size(), max_vocabulary_tokens);
+    expect_within(tokens_key, tokens.size(), limits_.tokens);
     vocabulary_.entries.reserve(tokens.size());
     for (std::size_t id = 0; id < tokens.size(); ++id) {
-      if (tokens[id].size() > max_vocabulary_token_bytes) bad_token(tokens_key, id, "it is longer than 64 KiB");
+      if (tokens[id].size() > limits_.token_bytes)
+        bad_token(tokens_key, id, fmt::format("it is longer than {} bytes", limits_.token_bytes));
       if (find_invalid_utf8(tokens[id])) bad_token(tokens_key, id, "it is not valid UTF-8");
       vocabulary_.entries.push_back({static_cast<std::int32_t>(id), std::string(tokens[id])});
     }
@@ -106,7 +107,7 @@ class VocabularyReader {
       if (!spm()) file_.get_strings(merges_key);  // byte-level BPE cannot do without
       return;
     }
-    expect_within(merges_key, merges->size(), max_vocabulary_merges);
+    expect_within(merges_key, merges->size(), limits_.merges);
     vocabulary_.merges.reserve(merges->size());
     for (std::size_t rank = 0; rank < merges->size(); ++rank) {
       const std::string_view merge = (*merges)[rank];
@@ -165,11 +166,14 @@ class VocabularyReader {
   }
 
   const GgufFile& file_;
+  const VocabularyLimits& limits_;
   Vocabulary vocabulary_;
 };
 
 }  // namespace
 
-Vocabulary read_gguf_vocabulary(const GgufFile& file) { return VocabularyReader(file).read(); }
+Vocabulary read_gguf_vocabulary(const GgufFile& file, const VocabularyLimits& limits) {
+  return VocabularyReader(file, limits).read();
+}
 
 }  // namespace weft

@@ -3,6 +3,7 @@
 
 #include "weft/base/export.h"
 #include "weft/formats/gguf_file.h"
+#include "weft/formats/vocabulary_limits.h"
 #include "weft/text/vocabulary.h"
 
 namespace weft {
@@ -13,6 +14,6 @@ namespace weft {
 // The end-of-turn tokens of chat models end a text too, where they are control tokens of this vocabulary.
 //
 // Errors: UnsupportedTokenizer, UnsupportedPreTokenizer, BadVocab, MissingField, InvalidField, LimitExceeded.
-WEFT_API Vocabulary read_gguf_vocabulary(const GgufFile& file);
+WEFT_API Vocabulary read_gguf_vocabulary(const GgufFile& file, const VocabularyLimits& limits = {});
 
 }  // namespace weft

@@ -34,8 +34,9 @@ struct ModelState {
   std::optional<ConfigTable> chat;
   std::vector<ModelTensor> tensors;
   std::unordered_map<std::string_view, std::size_t> tensor_index;
-  std::vector<std::string> warnings;
+  std::vector<Warning> warnings;
   std::unique_ptr<HashCheck> weights_check;
+  VocabularyLimits vocabulary_limits;
 
   const ModelSection* find(std::string_view name) const {
     for (const ModelSection& section : sections)
@@ -55,6 +56,7 @@ class Loader {
   explicit Loader(ModelLoadOptions options) : options_(std::move(options)) {}
 
   void load(ModelState& s) {
+    s.vocabulary_limits = options_.limits.vocabulary;
     s.file = options_.copy ? read_file(s.path) : map_file(s.path);
     const ModelText text = find_model_text(s.file.bytes, s.source, options_.limits);
     s.frontmatter = read_frontmatter(text.frontmatter, s.source, options_.legacy, options_.limits, s.warnings);
@@ -69,9 +71,13 @@ class Loader {
     check_text_hashes(s);
     s.config = table_of(s, required(s, "config"));
     read_tensors(s, required(s, "tensors"));
-    read_graph(s);
-    if (const ModelSection* mir = s.find("mir")) s.mir = bytes_of(s, *mir);
-    if (const ModelSection* chat = s.find("chat")) s.chat = table_of(s, *chat);
+    attempt([&] { read_graph(s); });
+    attempt([&] {
+      if (const ModelSection* mir = s.find("mir")) s.mir = bytes_of(s, *mir);
+    });
+    attempt([&] {
+      if (const ModelSection* chat = s.find("chat")) s.chat = table_of(s, *chat);
+    });
     const ModelEntry* weights = s.frontmatter.find("weights");
     if (options_.verify == VerifyHashes::all && weights->sha256)
       s.weights_check =
@@ -79,16 +85,29 @@ class Loader {
   }
 
  private:
+  // A step whose failure leaves the rest of the file readable.
+  template <class Step>
+  void attempt(Step step) const {
+    try {
+      step();
+    } catch (const Error& error) {
+      if (options_.problems == nullptr) throw;
+      options_.problems->push_back(error);
+    }
+  }
+
   void check_weights_size(const ModelState& s) const {
     const ModelEntry* entry = s.frontmatter.find("weights");
     if (entry == nullptr)
       fail(ErrorKind::bad_file, "MissingSection", s.source, "section \"weights\" is not declared in [[files]]");
     if (!entry->size)
       fail(ErrorKind::bad_file, "MissingField", s.source, "the entry of section \"weights\" in [[files]] has no size");
-    if (*entry->size != s.weights.size())
-      fail(ErrorKind::bad_file, "WeightsSizeMismatch", s.source,
-           "the weights are declared as {} bytes, but {} follow the text; {}", *entry->size, s.weights.size(),
-           *entry->size > s.weights.size() ? "the file is incomplete" : "the file has grown");
+    attempt([&] {
+      if (*entry->size != s.weights.size())
+        fail(ErrorKind::bad_file, "WeightsSizeMismatch", s.source,
+             "the weights are declared as {} bytes, but {} follow the text; {}", *entry->size, s.weights.size(),
+             *entry->size > s.weights.size() ? "the file is incomplete" : "the file has grown");
+    });
   }
 
   static const ModelSection& required(const ModelState& s, std::string_view name) {
@@ -103,26 +122,28 @@ class Loader {
       if (s.find(entry.name) != nullptr)
         order.push_back(entry.name);
       else if (entry.name != "weights" && entry.name != "config" && entry.name != "tensors")
-        s.warnings.push_back(fmt::format("{}: section \"{}\" is declared but missing", s.source, entry.name));
+        s.warnings.push_back(
+            {"MissingSection", s.source, fmt::format("section \"{}\" is declared but missing", entry.name)});
     }
     std::vector<std::string_view> found;
     for (const ModelSection& section : s.sections)
       if (s.frontmatter.find(section.name) != nullptr)
         found.push_back(section.name);
       else
-        s.warnings.push_back(fmt::format("{}: section \"{}\" is not declared in [[files]]", s.source, section.name));
+        s.warnings.push_back(
+            {"UndeclaredSection", s.source, fmt::format("section \"{}\" is not declared in [[files]]", section.name)});
     if (order != found)
-      s.warnings.push_back(fmt::format("{}: the sections stand in another order than in [[files]]", s.source));
+      s.warnings.push_back({"SectionOrder", s.source, "the sections stand in another order than in [[files]]"});
   }
 
   static void describe(ModelState& s) {
     for (const ModelSection& section : s.sections) {
       const ModelEntry* entry = s.frontmatter.find(section.name);
       s.infos.push_back({section.name, entry != nullptr ? entry->format : "", section.offset, section.text.size(),
-                         entry != nullptr ? entry->sha256 : std::nullopt});
+                         section.line, entry != nullptr ? entry->sha256 : std::nullopt});
     }
     const ModelEntry* weights = s.frontmatter.find("weights");
-    s.infos.push_back({"weights", weights->format, s.weights_offset, s.weights.size(), weights->sha256});
+    s.infos.push_back({"weights", weights->format, s.weights_offset, s.weights.size(), 0, weights->sha256});
   }
 
   void check_text_hashes(const ModelState& s) const {
@@ -130,20 +151,22 @@ class Loader {
     for (const ModelSection& section : s.sections) {
       const ModelEntry* entry = s.frontmatter.find(section.name);
       if (entry != nullptr && entry->sha256)
-        check_hash(std::as_bytes(std::span(section.text)), *entry->sha256, s.where(section),
-                   fmt::format("section {}", section.name));
+        attempt([&] {
+          check_hash(std::as_bytes(std::span(section.text)), *entry->sha256, s.where(section),
+                     fmt::format("section {}", section.name));
+        });
     }
   }
 
-  static ConfigTable table_of(ModelState& s, const ModelSection& section) {
-    return config_from_toml(parse_toml(section.text, s.toml_source(section)),
+  ConfigTable table_of(ModelState& s, const ModelSection& section) const {
+    return config_from_toml(parse_toml(section.text, s.toml_source(section), options_.limits.toml),
                             fmt::format("{}, section {}", s.source, section.name), s.warnings);
   }
 
   void read_tensors(ModelState& s, const ModelSection& section) const {
     s.tensors = read_tensor_index(section.text, s.toml_source(section),
-                                  {s.frontmatter.version, options_.canonical_only, s.weights.size()}, options_.limits,
-                                  s.warnings);
+                                  {s.frontmatter.version, options_.canonical_only, s.weights.size(), options_.problems},
+                                  options_.limits, s.warnings);
     for (std::size_t i = 0; i < s.tensors.size(); ++i) s.tensor_index.emplace(s.tensors[i].name, i);
   }
 
@@ -209,7 +232,7 @@ const std::string& ModelFile::name() const { return state_->frontmatter.name; }
 const ConfigTable& ModelFile::frontmatter() const { return state_->frontmatter.fields; }
 const ConfigTable& ModelFile::config() const { return state_->config; }
 const std::vector<ModelSectionInfo>& ModelFile::sections() const { return state_->infos; }
-const std::vector<std::string>& ModelFile::warnings() const { return state_->warnings; }
+const std::vector<Warning>& ModelFile::warnings() const { return state_->warnings; }
 std::optional<ModelGraphSection> ModelFile::graph() const { return state_->graph; }
 std::optional<std::vector<std::byte>> ModelFile::mir() const { return state_->mir; }
 std::optional<ConfigTable> ModelFile::chat() const { return state_->chat; }
@@ -220,8 +243,8 @@ std::optional<std::string_view> ModelFile::section(std::string_view name) const 
   return section == nullptr ? std::nullopt : std::optional(section->text);
 }
 
-Vocabulary ModelFile::vocabulary(std::vector<std::string>* warnings) const {
-  std::vector<std::string> unread;
+Vocabulary ModelFile::vocabulary(std::vector<Warning>* warnings) const {
+  std::vector<Warning> unread;
   const ModelSection* section = state_->find("vocab");
   const std::string_view text = section != nullptr ? section->text : std::string_view();
   if (section == nullptr && state_->config.find_string("tokenizer.type").value_or("none") == "none") return {};
@@ -229,7 +252,7 @@ Vocabulary ModelFile::vocabulary(std::vector<std::string>* warnings) const {
     fail(ErrorKind::bad_file, "MissingSection", state_->source,
          "the configuration names a tokenizer, but section \"vocab\" is missing");
   return read_model_vocabulary(text, state_->toml_source(*section), state_->config,
-                               warnings != nullptr ? *warnings : unread);
+                               warnings != nullptr ? *warnings : unread, state_->vocabulary_limits);
 }
 
 const ModelTensor* ModelFile::find_tensor(std::string_view name) const {
@@ -262,5 +285,11 @@ bool ModelFile::finish_verification() const {
 }
 
 std::string ModelFile::identity() const { return sha256_hex(state_->file.bytes); }
+
+std::string ModelFile::hash_of(const ModelSectionInfo& section) const {
+  return sha256_hex(state_->file.bytes.subspan(section.offset, section.bytes));
+}
+
+std::span<const std::byte> ModelFile::weights() const { return state_->weights; }
 
 }  // namespace weft

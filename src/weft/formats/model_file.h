@@ -19,8 +19,10 @@
 #include <utility>
 #include <vector>
 
+#include "weft/base/error.h"
 #include "weft/base/export.h"
 #include "weft/base/tensor.h"
+#include "weft/base/warning.h"
 #include "weft/formats/config_table.h"
 #include "weft/formats/model_limits.h"
 #include "weft/formats/model_tensor.h"
@@ -38,6 +40,9 @@ struct ModelLoadOptions {
   bool copy = false;            // read the file into memory instead of mapping it, for files that may be changed
   VerifyHashes verify = VerifyHashes::all;
   ModelLimits limits = {};
+  // Where given: what is wrong with single tensors or sections is put here, and the rest of the file is read without
+  // them. What leaves no file to speak of is thrown all the same.
+  std::vector<Error>* problems = nullptr;
 };
 
 struct ModelGraphSection {
@@ -52,6 +57,7 @@ struct ModelGraphSection {
 struct ModelSectionInfo {
   std::string name, format;
   std::uint64_t offset = 0, bytes = 0;
+  std::size_t line = 0;               // of a text section's first line in the file
   std::optional<std::string> sha256;  // as declared
 };
 
@@ -67,7 +73,7 @@ class WEFT_API ModelFile {
   const ConfigTable& frontmatter() const;                 // "cyb.name", "cyb.lineage.source", ... all but [[files]]
   const ConfigTable& config() const;                      // section config
   const std::vector<ModelSectionInfo>& sections() const;  // in file order, the weights last
-  const std::vector<std::string>& warnings() const;       // what was odd but harmless
+  const std::vector<Warning>& warnings() const;           // what was odd but harmless
 
   // The text of a section, as long as the file or a copy of it lives; nothing when the file lacks it.
   std::optional<std::string_view> section(std::string_view name) const;
@@ -76,7 +82,7 @@ class WEFT_API ModelFile {
   std::optional<ConfigTable> chat() const;            // Toml
 
   // Type none when the file has no vocabulary. Errors of read_model_vocabulary(); its warnings go to `warnings`.
-  Vocabulary vocabulary(std::vector<std::string>* warnings = nullptr) const;
+  Vocabulary vocabulary(std::vector<Warning>* warnings = nullptr) const;
 
   const std::vector<ModelTensor>& tensors() const;  // in the order of the index
   const ModelTensor* find_tensor(std::string_view name) const;
@@ -87,8 +93,11 @@ class WEFT_API ModelFile {
   // Waits until the weights are compared with their declared sum. HashMismatch. Returns whether there was a sum to
   // compare and the options asked for it.
   bool finish_verification() const;
-  // SHA-256 of the whole file, which is a model's identity. Reads all of it.
+  // SHA-256 of the whole file, which is a model's identity, and of a section's bytes. Read all of them.
   std::string identity() const;
+  std::string hash_of(const ModelSectionInfo& section) const;
+  // The range of the weights in the file.
+  std::span<const std::byte> weights() const;
 
  private:
   explicit ModelFile(std::shared_ptr<const ModelState> state) : state_(std::move(state)) {}

@@ -20,8 +20,13 @@ namespace {
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+
+auto Says(const char* code, const char* text) {
+  return AllOf(Field(&Warning::code, code), Field(&Warning::message, HasSubstr(text)));
+}
 
 // A model as text, whose parts a test changes one at a time.
 struct ModelText {
@@ -97,7 +102,7 @@ TEST_F(ModelFileTest, ReadsAModel) {
   EXPECT_EQ(model.vocabulary().type, TokenizerType::none);
   EXPECT_EQ(model.sections().back().name, "weights");
   EXPECT_EQ(model.sections().back().bytes, 32u);
-  EXPECT_THAT(model.warnings(), ElementsAre(HasSubstr("\"ignored\"")));
+  EXPECT_THAT(model.warnings(), ElementsAre(Says("IgnoredKey", "\"ignored\"")));
   EXPECT_EQ(model.identity(), sha256_hex(ModelText().build()));
   EXPECT_FALSE(model.finish_verification());
   EXPECT_THROW(model.tensor("c"), Error);
@@ -191,9 +196,9 @@ TEST_F(ModelFileTest, SectionsAreFoundByTheirDelimiters) {
   const ModelFile model = open(m.build());
   EXPECT_EQ(model.section("mine"), "one\n ~~~not a delimiter\n");
   EXPECT_EQ(model.section("program"), "");
-  EXPECT_THAT(model.warnings(), Contains(HasSubstr("\"eval\" is declared but missing")));
-  EXPECT_THAT(model.warnings(), Contains(HasSubstr("\"program\" is not declared")));
-  EXPECT_THAT(model.warnings(), Contains(HasSubstr("another order")));
+  EXPECT_THAT(model.warnings(), Contains(Says("MissingSection", "\"eval\" is declared but missing")));
+  EXPECT_THAT(model.warnings(), Contains(Says("UndeclaredSection", "\"program\" is not declared")));
+  EXPECT_THAT(model.warnings(), Contains(Says("SectionOrder", "another order")));
   std::string older = ModelText().build();
   for (std::size_t at; (at = older.find("[[files]]")) != std::string::npos;) older.replace(at, 9, "[[parts]]");
   EXPECT_EQ(code_of(older), "");
@@ -295,7 +300,7 @@ TEST_F(ModelFileTest, UnusedBytesAreAWarning) {
   m.weights.assign(1 << 16, '\0');
   m.weights_entry = "[[files]]\nname = \"weights\"\nsize = 65536\n";
   m.tensors = tensor("a", "[1000]", "f32", 0, 4000);
-  EXPECT_THAT(open(m.build()).warnings(), ElementsAre(HasSubstr("61536 of 65536 bytes")));
+  EXPECT_THAT(open(m.build()).warnings(), ElementsAre(Says("UnusedBytes", "61536 of 65536 bytes")));
 }
 
 TEST_F(ModelFileTest, TheGraphIsHexadecimalOrToml) {
@@ -365,6 +370,34 @@ TEST_F(ModelFileTest, LimitsHold) {
   options = {};
   options.limits.sections = 2;
   EXPECT_EQ(code_of(ModelText().build(), options), "LimitExceeded");
+  options = {};
+  options.limits.tensor_name_bytes = 0;
+  EXPECT_EQ(code_of(ModelText().build(), options), "LimitExceeded");
+  options = {};
+  options.limits.toml.nesting = 2;
+  EXPECT_EQ(code_with([](ModelText& m) { m.config += "x = [[[1]]]\n"; }, options), "LimitExceeded");
+  EXPECT_EQ(code_with([](ModelText& m) { m.config += "x = [[[1]]]\n"; }), "");
+  options = {};
+  options.limits.toml.values = 3;
+  EXPECT_EQ(code_with([](ModelText& m) { m.config += "x = [1, 2, 3, 4]\n"; }, options), "LimitExceeded");
+  const auto vocabulary_code = [&](VocabularyLimits limits) -> std::string {
+    options = {};
+    options.limits.vocabulary = limits;
+    ModelText m;
+    m.config += "[tokenizer]\ntype = \"byte_level_bpe\"\n";
+    m.after = "~~~vocab\n[tokens]\n0 = \"a\"\n1 = \"b\"\n2 = \"ab\"\n[merges]\n0 = [\"a\", \"b\"]\n";
+    const ModelFile model = open(m.build(), options);
+    try {
+      model.vocabulary();
+    } catch (const Error& error) {
+      return error.code();
+    }
+    return "";
+  };
+  EXPECT_EQ(vocabulary_code({}), "");
+  EXPECT_EQ(vocabulary_code({.tokens = 2}), "LimitExceeded");
+  EXPECT_EQ(vocabulary_code({.token_bytes = 1}), "LimitExceeded");
+  EXPECT_EQ(vocabulary_code({.merges = 0}), "LimitExceeded");
   options = {};
   options.limits.graph_text_bytes = 3;
   EXPECT_EQ(code_with([](ModelText& m) { m.after = "~~~graph\n0000\n"; }, options), "LimitExceeded");

@@ -15,8 +15,8 @@ class FrontmatterReader {
   FrontmatterReader(const std::string& source, bool legacy, const ModelLimits& limits)
       : where_(source + ", frontmatter"), source_(source), legacy_(legacy), limits_(limits) {}
 
-  ModelFrontmatter read(std::string_view text, std::vector<std::string>& warnings) {
-    TomlTable document = parse_toml(text, {source_, "frontmatter", 1});
+  ModelFrontmatter read(std::string_view text, std::vector<Warning>& warnings) {
+    TomlTable document = parse_toml(text, {source_, "frontmatter", 1}, limits_.toml);
     read_entries(document);
     std::erase_if(document, [](const TomlMember& member) { return member.key == "files" || member.key == "parts"; });
     result_.fields = config_from_toml(document, where_, warnings);
@@ -68,10 +68,11 @@ class FrontmatterReader {
     result_.version = number != nullptr ? *number : 1;
     if (result_.version == 2 || (result_.version == 1 && legacy_)) return;
     if (result_.version == 1)
-      fail(ErrorKind::unsupported, "UnsupportedVersion", where_,
-           "the file has {}, so its encodings are those of the older format; import the model again, or allow legacy "
-           "files",
-           number != nullptr ? "format_version 1" : "no format_version");
+      fail(
+          ErrorKind::unsupported, "UnsupportedVersion", where_,
+          "the file has {}, so its encodings are those of the older format; import the model again from its source, or "
+          "convert this file with weft import --legacy",
+          number != nullptr ? "format_version 1" : "no format_version");
     fail(ErrorKind::unsupported, "UnsupportedVersion", where_, "format_version {} is not supported; weft reads 2",
          result_.version);
   }
@@ -153,7 +154,7 @@ const ModelEntry* ModelFrontmatter::find(std::string_view section) const {
 }
 
 ModelFrontmatter read_frontmatter(std::string_view text, const std::string& source, bool legacy,
-                                  const ModelLimits& limits, std::vector<std::string>& warnings) {
+                                  const ModelLimits& limits, std::vector<Warning>& warnings) {
   return FrontmatterReader(source, legacy, limits).read(text, warnings);
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "weft/base/warning.h"
 #include "weft/formats/config_table.h"
 #include "weft/formats/model_limits.h"
 
@@ -29,6 +30,6 @@ struct ModelFrontmatter {
 
 // Errors: Toml, NotAModel, MissingField, InvalidField, UnsupportedVersion, DuplicateSection, LimitExceeded.
 ModelFrontmatter read_frontmatter(std::string_view text, const std::string& source, bool legacy,
-                                  const ModelLimits& limits, std::vector<std::string>& warnings);
+                                  const ModelLimits& limits, std::vector<Warning>& warnings);
 
 }  // namespace weft

@@ -3,6 +3,9 @@
 
 #include <cstdint>
 
+#include "weft/formats/toml_limits.h"
+#include "weft/formats/vocabulary_limits.h"
+
 namespace weft {
 
 struct ModelLimits {
@@ -12,6 +15,8 @@ struct ModelLimits {
   std::uint64_t tensors = 1u << 20;
   std::uint64_t tensor_name_bytes = 1024;
   std::uint64_t graph_text_bytes = 32u << 20;
+  TomlLimits toml = {};  // of sections that are read whole: frontmatter, config, chat
+  VocabularyLimits vocabulary = {};
 };
 
 }  // namespace weft

@@ -27,7 +27,7 @@ struct Entry {
 class IndexReader {
  public:
   IndexReader(std::string_view text, TomlSource source, const TensorIndexOptions& options, const ModelLimits& limits,
-              std::vector<std::string>& warnings)
+              std::vector<Warning>& warnings)
       : where_(source.file + ", section tensors"),
         reader_(text, std::move(source)),
         options_(options),
@@ -38,16 +38,26 @@ class IndexReader {
     collect();
     std::vector<ModelTensor> tensors;
     tensors.reserve(entries_.size());
-    for (Entry& entry : entries_) tensors.push_back(checked(entry));
+    for (Entry& entry : entries_) attempt([&] { tensors.push_back(checked(entry)); });
     entries_.clear();
     check_overlap(tensors);
     if (options_.version == 1) check_scales(tensors);
     for (const std::string& key : unknown_keys_)
-      warnings_.push_back(fmt::format("{}: key \"{}\" of tensors is not known and is ignored", where_, key));
+      warnings_.push_back({"IgnoredKey", where_, fmt::format("key \"{}\" of tensors is not known", key)});
     return tensors;
   }
 
  private:
+  template <class Step>
+  void attempt(Step step) const {
+    try {
+      step();
+    } catch (const Error& error) {
+      if (options_.problems == nullptr) throw;
+      options_.problems->push_back(error);
+    }
+  }
+
   // A name in the text: the path's parts joined, since an unquoted header splits it at its dots.
   static std::string joined(const std::vector<std::string>& path, std::size_t parts) {
     std::string name = path[0];
@@ -139,16 +149,10 @@ class IndexReader {
   std::vector<std::int64_t> dims_of(const Entry& entry, const TomlValue& value) const {
     const auto* array = value.get<TomlArray>();
     if (array == nullptr) bad_field(entry, "shape", "a list of integers", value);
-    if (array->size() > 8)
-      fail(ErrorKind::bad_file, "BadTensorShape", reader_.where(), "tensor \"{}\" has rank {}; the most is 8",
-           entry.name, array->size());
     std::vector<std::int64_t> dims;
     for (const TomlValue& item : *array) {
       const auto* dim = item.get<std::int64_t>();
       if (dim == nullptr) bad_field(entry, "shape", "a list of integers", item);
-      if (*dim < 1)
-        fail(ErrorKind::bad_file, "BadTensorShape", reader_.where(), "tensor \"{}\" has a dimension of {}", entry.name,
-             *dim);
       dims.push_back(*dim);
     }
     return dims;
@@ -163,6 +167,13 @@ class IndexReader {
     required(entry.encoding.has_value(), "encoding");
     required(entry.offset.has_value(), "offset");
     required(entry.bytes.has_value(), "size");
+    if (entry.dims->size() > 8)
+      fail(ErrorKind::bad_file, "BadTensorShape", entry.where, "tensor \"{}\" has rank {}; the most is 8", entry.name,
+           entry.dims->size());
+    for (const std::int64_t dim : *entry.dims)
+      if (dim < 1)
+        fail(ErrorKind::bad_file, "BadTensorShape", entry.where, "tensor \"{}\" has a dimension of {}", entry.name,
+             dim);
     const auto encoding = model_encoding(*entry.encoding, options_.version);
     if (!encoding)
       fail(ErrorKind::bad_file, "UnknownEncoding", entry.where, "tensor \"{}\" has the unknown encoding \"{}\"",
@@ -211,30 +222,35 @@ class IndexReader {
     for (std::size_t i = 0; i < order.size(); ++i) {
       const ModelTensor& tensor = *order[i];
       if (i > 0 && tensor.offset == order[i - 1]->offset && tensor.bytes == order[i - 1]->bytes) continue;
-      if (tensor.offset < end)
-        fail(ErrorKind::bad_file, "TensorOverlap", where_, "tensors \"{}\" and \"{}\" overlap", order[i - 1]->name,
-             tensor.name);
-      if (tensor.offset - end >= padding) unused += tensor.offset - end;
-      end = tensor.offset + tensor.bytes;
+      attempt([&] {
+        if (tensor.offset < end)
+          fail(ErrorKind::bad_file, "TensorOverlap", where_, "tensors \"{}\" and \"{}\" overlap", order[i - 1]->name,
+               tensor.name);
+      });
+      if (tensor.offset > end && tensor.offset - end >= padding) unused += tensor.offset - end;
+      end = std::max(end, tensor.offset + tensor.bytes);
     }
     if (options_.weights_bytes - end >= padding) unused += options_.weights_bytes - end;
     if (unused > options_.weights_bytes / 100)
       warnings_.push_back(
-          fmt::format("{}: {} of {} bytes of the weights belong to no tensor", where_, unused, options_.weights_bytes));
+          {"UnusedBytes", where_,
+           fmt::format("{} of {} bytes of the weights belong to no tensor", unused, options_.weights_bytes)});
   }
 
   void check_scales(const std::vector<ModelTensor>& tensors) const {
     for (const ModelTensor& tensor : tensors)
-      if (tensor.dtype == DType::ternary && index_.count(tensor.name + ".scale") == 0)
-        fail(ErrorKind::bad_file, "MissingScale", where_, "ternary tensor \"{}\" has no tensor \"{}.scale\"",
-             tensor.name, tensor.name);
+      attempt([&] {
+        if (tensor.dtype == DType::ternary && index_.count(tensor.name + ".scale") == 0)
+          fail(ErrorKind::bad_file, "MissingScale", where_, "ternary tensor \"{}\" has no tensor \"{}.scale\"",
+               tensor.name, tensor.name);
+      });
   }
 
   std::string where_;
   TomlReader reader_;
   const TensorIndexOptions& options_;
   const ModelLimits& limits_;
-  std::vector<std::string>& warnings_;
+  std::vector<Warning>& warnings_;
   std::vector<Entry> entries_;
   std::unordered_map<std::string, std::size_t> index_;
   std::set<std::string> unknown_keys_;
@@ -250,7 +266,7 @@ std::string canonical_tensor_name(std::string_view name) {
 }
 
 std::vector<ModelTensor> read_tensor_index(std::string_view text, TomlSource source, const TensorIndexOptions& options,
-                                           const ModelLimits& limits, std::vector<std::string>& warnings) {
+                                           const ModelLimits& limits, std::vector<Warning>& warnings) {
   return IndexReader(text, std::move(source), options, limits, warnings).read();
 }
 

@@ -27,12 +27,13 @@ constexpr std::array<std::pair<std::string_view, TokenKind>, 5> kind_lists{{{"id
 
 class VocabularyReader {
  public:
-  VocabularyReader(std::string_view text, TomlSource source)
+  VocabularyReader(std::string_view text, TomlSource source, const VocabularyLimits& limits)
       : where_(source.file + ", section vocab"),
-        reader_(text, std::move(source), {.nesting = 32, .values = max_vocabulary_tokens}),
+        reader_(text, std::move(source), {.nesting = 32, .values = limits.tokens}),
+        limits_(limits),
         settings_(where_) {}
 
-  Vocabulary read(const ConfigTable& config, std::vector<std::string>& warnings) {
+  Vocabulary read(const ConfigTable& config, std::vector<Warning>& warnings) {
     read_items();
     sort_entries();
     sort_merges();
@@ -135,11 +136,11 @@ class VocabularyReader {
 
   void store_token(const std::string& key, const std::string& text) {
     const auto id = static_cast<std::int32_t>(number_of(key, "token id"));
-    if (text.size() > max_vocabulary_token_bytes)
+    if (text.size() > limits_.token_bytes)
       fail(ErrorKind::bad_file, "LimitExceeded", reader_.where(), "token {} is longer than {} bytes", id,
-           max_vocabulary_token_bytes);
-    if (vocabulary_.entries.size() == max_vocabulary_tokens)
-      fail(ErrorKind::bad_file, "LimitExceeded", reader_.where(), "more than {} tokens", max_vocabulary_tokens);
+           limits_.token_bytes);
+    if (vocabulary_.entries.size() == limits_.tokens)
+      fail(ErrorKind::bad_file, "LimitExceeded", reader_.where(), "more than {} tokens", limits_.tokens);
     vocabulary_.entries.push_back({id, text, 0, TokenKind::normal});
   }
 
@@ -158,8 +159,8 @@ class VocabularyReader {
   }
 
   void push_merge(const std::string& key, std::string left, std::string right) {
-    if (vocabulary_.merges.size() == max_vocabulary_merges)
-      fail(ErrorKind::bad_file, "LimitExceeded", reader_.where(), "more than {} merges", max_vocabulary_merges);
+    if (vocabulary_.merges.size() == limits_.merges)
+      fail(ErrorKind::bad_file, "LimitExceeded", reader_.where(), "more than {} merges", limits_.merges);
     ranks_.push_back(number_of(key, "rank of a merge"));
     vocabulary_.merges.emplace_back(std::move(left), std::move(right));
   }
@@ -272,14 +273,16 @@ class VocabularyReader {
         entry.kind = TokenKind::control;
   }
 
-  void check_size(std::vector<std::string>& warnings) const {
+  void check_size(std::vector<Warning>& warnings) const {
     if (vocab_size_ && *vocab_size_ != static_cast<std::int64_t>(vocabulary_.entries.size()))
-      warnings.push_back(fmt::format("{}: vocab_size is {}, but there are {} tokens", where_, *vocab_size_,
-                                     vocabulary_.entries.size()));
+      warnings.push_back(
+          {"VocabSizeMismatch", where_,
+           fmt::format("vocab_size is {}, but there are {} tokens", *vocab_size_, vocabulary_.entries.size())});
   }
 
   std::string where_;
   TomlReader reader_;
+  const VocabularyLimits& limits_;
   ConfigTable settings_;
   Vocabulary vocabulary_;
   std::string text_;
@@ -292,6 +295,7 @@ class VocabularyReader {
 };
 
 void check_writable(const Vocabulary& vocabulary) {
+  const VocabularyLimits limits;
   const auto refuse = [](std::int64_t id, std::string_view reason) {
     fail(ErrorKind::invalid_argument, "BadVocab", fmt::format("token {}", id), "{}", reason);
   };
@@ -300,7 +304,7 @@ void check_writable(const Vocabulary& vocabulary) {
     if (entry.id <= last) refuse(entry.id, "ids must ascend from 0");
     last = entry.id;
     if (find_invalid_utf8(entry.text)) refuse(entry.id, "its text is not valid UTF-8");
-    if (entry.text.size() > max_vocabulary_token_bytes) refuse(entry.id, "its text is too long");
+    if (entry.text.size() > limits.token_bytes) refuse(entry.id, "its text is too long");
     if (std::isnan(entry.score) || (!vocabulary.has_scores && entry.score != 0))
       refuse(entry.id, "its score is NaN, or the vocabulary has no scores");
     if (entry.kind < TokenKind::normal || entry.kind > TokenKind::byte) refuse(entry.id, "its kind is none of 1 to 6");
@@ -308,7 +312,7 @@ void check_writable(const Vocabulary& vocabulary) {
   for (const auto& [left, right] : vocabulary.merges)
     if (find_invalid_utf8(left) || find_invalid_utf8(right))
       fail(ErrorKind::invalid_argument, "BadVocab", "merges", "a merge is not valid UTF-8");
-  if (vocabulary.entries.size() > max_vocabulary_tokens || vocabulary.merges.size() > max_vocabulary_merges)
+  if (vocabulary.entries.size() > limits.tokens || vocabulary.merges.size() > limits.merges)
     fail(ErrorKind::invalid_argument, "LimitExceeded", "vocabulary",
          "{} tokens and {} merges are more than a file holds", vocabulary.entries.size(), vocabulary.merges.size());
 }
@@ -327,8 +331,8 @@ std::string kinds_text(const Vocabulary& vocabulary) {
 }  // namespace
 
 Vocabulary read_model_vocabulary(std::string_view text, TomlSource source, const ConfigTable& config,
-                                 std::vector<std::string>& warnings) {
-  return VocabularyReader(text, std::move(source)).read(config, warnings);
+                                 std::vector<Warning>& warnings, const VocabularyLimits& limits) {
+  return VocabularyReader(text, std::move(source), limits).read(config, warnings);
 }
 
 std::string write_model_vocabulary(const Vocabulary& vocabulary, ConfigTable& config) {

@@ -10,8 +10,10 @@
 #include <string_view>
 #include <vector>
 
+#include "weft/base/warning.h"
 #include "weft/formats/config_table.h"
 #include "weft/formats/toml_reader.h"
+#include "weft/formats/vocabulary_limits.h"
 #include "weft/text/vocabulary.h"
 
 namespace weft {
@@ -19,7 +21,7 @@ namespace weft {
 // Keys of `config` win over those that stand in the section itself; a contradiction is a warning. Errors: Toml,
 // BadVocab, LimitExceeded, InvalidConfig, UnsupportedTokenizer.
 Vocabulary read_model_vocabulary(std::string_view text, TomlSource source, const ConfigTable& config,
-                                 std::vector<std::string>& warnings);
+                                 std::vector<Warning>& warnings, const VocabularyLimits& limits = {});
 
 // The text of the section; the settings go to `config` under "tokenizer.". BadVocab for what no reader would accept.
 std::string write_model_vocabulary(const Vocabulary& vocabulary, ConfigTable& config);

@@ -119,12 +119,12 @@ class SettingsReader {
 }  // namespace
 
 void read_tokenizer_settings(const ConfigTable& config, const ConfigTable& inline_settings, bool complete,
-                             Vocabulary& vocabulary, std::vector<std::string>& warnings) {
+                             Vocabulary& vocabulary, std::vector<Warning>& warnings) {
   for (const auto& [key, value] : inline_settings.entries()) {
     const ConfigValue* decided = config.find(key);
     if (decided != nullptr && *decided != value)
-      warnings.push_back(
-          fmt::format("{}: \"{}\" contradicts the configuration, which wins", inline_settings.source(), key));
+      warnings.push_back({"Contradiction", inline_settings.source(),
+                          fmt::format("\"{}\" contradicts the configuration, which wins", key)});
   }
   SettingsReader(config, inline_settings, vocabulary).read(complete);
 }

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "weft/base/warning.h"
 #include "weft/formats/config_table.h"
 #include "weft/text/vocabulary.h"
 
@@ -12,7 +13,7 @@ namespace weft {
 // Fills everything of `vocabulary`, which has its tokens, but the tokens and merges. `inline_settings` are those that
 // stand in the vocab section, with the same keys. `complete`: nothing is to be added to the ids that end a text.
 void read_tokenizer_settings(const ConfigTable& config, const ConfigTable& inline_settings, bool complete,
-                             Vocabulary& vocabulary, std::vector<std::string>& warnings);
+                             Vocabulary& vocabulary, std::vector<Warning>& warnings);
 
 void write_tokenizer_settings(const Vocabulary& vocabulary, ConfigTable& config);
 

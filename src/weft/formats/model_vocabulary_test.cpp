@@ -29,10 +29,9 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Pair;
 
-Vocabulary read(std::string_view text, std::string_view config_text = "",
-                std::vector<std::string>* warnings = nullptr) {
-  std::vector<std::string> unread;
-  std::vector<std::string>& out = warnings != nullptr ? *warnings : unread;
+Vocabulary read(std::string_view text, std::string_view config_text = "", std::vector<Warning>* warnings = nullptr) {
+  std::vector<Warning> unread;
+  std::vector<Warning>& out = warnings != nullptr ? *warnings : unread;
   const ConfigTable config = config_from_toml(parse_toml(config_text, {"m", "config", 1}), "m, section config", out);
   return read_model_vocabulary(text, {"m", "vocab", 1}, config, out);
 }
@@ -49,7 +48,7 @@ std::string code_of(std::string_view text, std::string_view config = "") {
 void expect_round_trip(const Vocabulary& v) {
   ConfigTable config("m, section config");
   const std::string text = write_model_vocabulary(v, config);
-  std::vector<std::string> warnings;
+  std::vector<Warning> warnings;
   const Vocabulary back = read(text, config_to_toml(config), &warnings);
   EXPECT_THAT(warnings, IsEmpty());
   EXPECT_EQ(back.type, v.type);
@@ -129,7 +128,7 @@ TEST(ModelVocabulary, ALargeVocabularyIsReadQuicklyAndInLittleMemory) {
   ConfigTable config;
   const std::string text = write_model_vocabulary(v, config);
   v = {};
-  std::vector<std::string> warnings;
+  std::vector<Warning> warnings;
   const std::size_t before = mallinfo2().uordblks;
   const auto read = [&] { return read_model_vocabulary(text, {"m", "vocab", 1}, config, warnings); };
   double start = thread_seconds();
@@ -193,7 +192,7 @@ TEST(ModelVocabulary, BpeWithSentencePieceSpacesIsSentencePiece) {
 }
 
 TEST(ModelVocabulary, TheConfigurationWins) {
-  std::vector<std::string> warnings;
+  std::vector<Warning> warnings;
   const Vocabulary v = read(
       "type = 'spm_bpe'\neos_id = 1\nbos_id = 0\nvocab_size = 3\n[tokens]\n0 = 'a'\n1 = 'b'\n[tokenizer]\npre = 'x'\n",
       "[tokenizer]\ntype = \"byte_level_bpe\"\nbos_id = 1\n", &warnings);
@@ -202,7 +201,7 @@ TEST(ModelVocabulary, TheConfigurationWins) {
   EXPECT_THAT(v.eos, ElementsAre(1));
   EXPECT_EQ(v.pre, "x");
   EXPECT_EQ(warnings.size(), 3u);
-  EXPECT_THAT(warnings[0], HasSubstr("vocab_size"));
+  EXPECT_THAT(warnings[0].message, HasSubstr("vocab_size"));
 }
 
 TEST(ModelVocabulary, ContradictionsAreRefused) {

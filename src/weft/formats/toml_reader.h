@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "weft/formats/toml_limits.h"
 #include "weft/formats/toml_value.h"
 
 namespace weft {
@@ -20,11 +21,6 @@ struct TomlSource {
   std::string file;            // "model.model"
   std::string section;         // "vocab"; empty for a whole file
   std::size_t first_line = 1;  // the text's first line within the file
-};
-
-struct TomlLimits {
-  std::size_t nesting = 32;
-  std::size_t values = 1u << 20;  // in one value (a reader) or one document (parse_toml)
 };
 
 class TomlReader {

@@ -7,10 +7,6 @@
 
 namespace weft {
 
-// Limits of a vocabulary from a file.
-constexpr std::size_t max_vocabulary_tokens = 4194304, max_vocabulary_merges = 8388608,
-                      max_vocabulary_token_bytes = 64 * 1024;
-
 // Whether a text begins with BOS: for SentencePiece, for the Llama 3 pre-tokenizer and where a token "<bos>" exists.
 bool adds_bos_by_default(const Vocabulary& vocabulary);
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "weft/base/fail.h"
+#include "weft/base/log.h"
 #include "weft/base/mapped_file.h"
 #include "weft/formats/gguf_vocabulary.h"
 #include "weft/models/gguf_checkpoint.h"
@@ -22,9 +23,12 @@ ModelFormat model_format(const std::filesystem::path& path) {
        "neither a GGUF file (it begins with \"GGUF\") nor a .model (it begins with a [cyb] table)");
 }
 
-std::shared_ptr<const Checkpoint> Checkpoint::open(const std::filesystem::path& path) {
+std::shared_ptr<const Checkpoint> Checkpoint::open(const std::filesystem::path& path,
+                                                   const CheckpointOptions& options) {
   if (model_format(path) == ModelFormat::gguf) return std::make_shared<GgufCheckpoint>(GgufFile::open(path));
-  return std::make_shared<ModelCheckpoint>(ModelFile::open(path));
+  ModelFile file = ModelFile::open(path, {.legacy = options.legacy});
+  for (const Warning& warning : file.warnings()) log().warn("{}: {}", warning.where, warning.message);
+  return std::make_shared<ModelCheckpoint>(std::move(file));
 }
 
 Vocabulary Checkpoint::open_vocabulary(const std::filesystem::path& path) {

@@ -29,10 +29,15 @@ struct CheckpointTensor {
   TensorType type;
 };
 
+struct CheckpointOptions {
+  bool legacy = false;  // read a `.model` of format version 1, whose encodings mean other things
+};
+
 class WEFT_API Checkpoint : public WeightSource {
  public:
   // A GGUF file (any part of a split set) or a `.model`, told apart by their first bytes. UnknownFormat otherwise.
-  static std::shared_ptr<const Checkpoint> open(const std::filesystem::path& path);
+  static std::shared_ptr<const Checkpoint> open(const std::filesystem::path& path,
+                                                const CheckpointOptions& options = {});
   // The vocabulary alone, also of a file that holds nothing else. MissingTokenizer when there is none.
   static Vocabulary open_vocabulary(const std::filesystem::path& path);
 

@@ -1,8 +1,9 @@
 #include "weft/models/decoder_graph.h"
 
-#include <vector>
+#include <fmt/format.h>
 
-#include "weft/base/fail.h"
+#include <utility>
+
 #include "weft/ops/builder.h"
 
 namespace weft {
@@ -10,9 +11,10 @@ namespace {
 
 class DecoderBuilder {
  public:
-  DecoderBuilder(const ModelConfig& config, const WeightTypes& weights)
+  DecoderBuilder(const ModelConfig& config, const WeightTypes& weights, std::vector<Error>* problems)
       : config_(config),
         weights_(weights),
+        problems_(problems),
         graph_(config.model_type),
         n_(Dim::symbol("n")),
         past_(Dim::symbol("past")) {}
@@ -34,8 +36,9 @@ class DecoderBuilder {
     x = label(norm(x, "model.norm.weight", config_.hidden_size, "norm"), "norm");
     const bool tied = !weights_("lm_head.weight");
     if (tied && !config_.tie_word_embeddings)
-      fail(ErrorKind::missing_tensor, "MissingTensor", "lm_head.weight",
-           "the weight is missing and the config does not tie it to model.embed_tokens.weight; the head needs it");
+      refuse(Error(ErrorKind::missing_tensor, "MissingTensor", "lm_head.weight",
+                   "the weight is missing and the config does not tie it to model.embed_tokens.weight; the head needs "
+                   "it"));
     const Var head = tied ? table : matrix("lm_head.weight", config_.vocab_size, config_.hidden_size, "head");
     graph_.add_output("logits", label(matmul(x, head, {.transpose_b = true}), "logits").value());
     return std::move(graph_);
@@ -51,13 +54,20 @@ class DecoderBuilder {
   Var weight(const std::string& name, const Shape& expected, const std::string& user) {
     if (const auto known = graph_.find_param(name)) return {graph_, {*known, 0}};
     const auto type = weights_(name);
+    if (type && type->shape == expected) return param(graph_, name, expected, type->dtype);
     if (!type)
-      fail(ErrorKind::missing_tensor, "MissingTensor", name, "the weight is missing; {} of a {} model needs it", user,
-           config_.model_type);
-    if (type->shape != expected)
-      fail(ErrorKind::shape_mismatch, "ShapeMismatch", name, "the config asks for {}, the tensor is {}; {} needs it",
-           expected.text(), type->shape.text(), user);
-    return param(graph_, name, type->shape, type->dtype);
+      refuse(Error(ErrorKind::missing_tensor, "MissingTensor", name,
+                   fmt::format("the weight is missing; {} of a {} model needs it", user, config_.model_type)));
+    else
+      refuse(Error(ErrorKind::shape_mismatch, "ShapeMismatch", name,
+                   fmt::format("the config asks for {}, the tensor is {}; {} needs it", expected.text(),
+                               type->shape.text(), user)));
+    return param(graph_, name, expected, DType::f32);
+  }
+
+  void refuse(Error error) const {
+    if (problems_ == nullptr || problems_->size() == 256) throw error;
+    problems_->push_back(std::move(error));
   }
 
   // Matmul operands stay as the file has them.
@@ -141,6 +151,7 @@ class DecoderBuilder {
 
   const ModelConfig& config_;
   const WeightTypes& weights_;
+  std::vector<Error>* problems_;
   Graph graph_;
   Dim n_, past_;
   Var positions_, rope_factors_;
@@ -148,8 +159,8 @@ class DecoderBuilder {
 
 }  // namespace
 
-Graph decoder_graph(const ModelConfig& config, const WeightTypes& weights) {
-  return DecoderBuilder(config, weights).build();
+Graph decoder_graph(const ModelConfig& config, const WeightTypes& weights, std::vector<Error>* problems) {
+  return DecoderBuilder(config, weights, problems).build();
 }
 
 }  // namespace weft

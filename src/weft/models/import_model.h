@@ -11,13 +11,13 @@
 
 #include "weft/base/export.h"
 #include "weft/models/checkpoint.h"
-#include "weft/models/quantize.h"
+#include "weft/models/quantize_types.h"
 
 namespace weft {
 
 struct ImportOptions {
   std::uint64_t alignment = 64;  // of tensors: 64 or 4096
-  // Stores the weights in other types, as quantize_gguf() does; nothing: bit for bit. Threads: 0 for one per CPU.
+  // Stores the weights in other types, or all in the canonical ones; nothing: bit for bit. Threads: 0 for one per CPU.
   std::optional<QuantizePlan> quantize = {};
   int threads = 0;
   // Called as weights are written, with bytes done and in all.

@@ -3,11 +3,11 @@
 #include <utility>
 
 #include "weft/base/fail.h"
-#include "weft/base/log.h"
 #include "weft/formats/graph_ir/to_mir.h"
 #include "weft/ir/binary.h"
 #include "weft/models/decoder_graph.h"
 #include "weft/models/stored_graph.h"
+#include "weft/passes/ternary_scales.h"
 
 namespace weft {
 namespace {
@@ -30,6 +30,15 @@ SamplingOptions sampling_from(const ConfigTable& config) {
   return sampling;
 }
 
+// The builder of these architectures has no other layers.
+void expect_full_attention(const ConfigTable& config, const std::string& where) {
+  for (const char* key : {"architecture.layer_types", "layer_types"})
+    for (const std::string& type : config.find_strings(key).value_or(std::vector<std::string>()))
+      if (!type.starts_with("full"))
+        fail(ErrorKind::unsupported, "UnsupportedLayerType", where,
+             "layer_types: weft builds full attention alone, found \"{}\", and the file stores no graph", type);
+}
+
 }  // namespace
 
 ModelCheckpoint::ModelCheckpoint(ModelFile file) : Checkpoint(file.path()), file_(std::move(file)) {
@@ -42,7 +51,6 @@ ModelCheckpoint::ModelCheckpoint(ModelFile file) : Checkpoint(file.path()), file
     const DType dtype = tensor.flat ? DType::f32 : tensor.dtype;
     add_tensor(tensor.name, {Shape(tensor.dims), dtype});
   }
-  for (const std::string& warning : file_.warnings()) log().warn("{}: {}", path_.string(), warning);
 }
 
 Tensor ModelCheckpoint::find(const std::string& name) const {
@@ -51,15 +59,19 @@ Tensor ModelCheckpoint::find(const std::string& name) const {
 }
 
 Graph ModelCheckpoint::graph() const {
+  const auto type_of = [this](const std::string& name) { return tensor_type(name); };
   try {
-    if (const auto stored = stored_graph_ir(file_)) return graph_ir::to_mir(*stored, {.name = config_.model_type});
-    if (const auto mir = file_.mir()) return graph_from_binary(*mir, path_.string() + ", section mir");
+    if (const auto stored = stored_graph_ir(file_))
+      return with_ternary_scales(graph_ir::to_mir(*stored, {.name = config_.model_type}), type_of);
+    if (const auto mir = file_.mir())
+      return with_ternary_scales(graph_from_binary(*mir, path_.string() + ", section mir"), type_of);
   } catch (const Error& error) {
     throw Error(error.kind(), "GraphSection", path_.string(), std::string("the stored graph: ") + error.what(),
                 error.details());
   }
   expect_known_architecture(config_.model_type, path_.string());
-  return decoder_graph(config_, [this](const std::string& name) { return tensor_type(name); });
+  expect_full_attention(file_.config(), path_.string());
+  return with_ternary_scales(decoder_graph(config_, type_of), type_of);
 }
 
 }  // namespace weft

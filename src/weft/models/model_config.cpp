@@ -117,6 +117,25 @@ ModelConfig config_from_gguf(const GgufFile& file) {
   return config;
 }
 
+namespace {
+
+// One kind a layer, where the config says so at all. What runs them is the graph's matter.
+void check_layer_types(const ConfigTable& table, std::int64_t layers, const std::string& where) {
+  auto types = table.find_strings("architecture.layer_types");
+  if (!types) types = table.find_strings("layer_types");
+  if (!types) return;
+  constexpr std::array known{"full", "full_attention", "sliding", "sliding_attention", "linear_attention"};
+  for (const std::string& type : *types)
+    if (std::find(known.begin(), known.end(), type) == known.end())
+      fail(ErrorKind::invalid_config, "InvalidConfig", where, "layer_types: \"{}\" is none of {}", type,
+           fmt::join(known, ", "));
+  if (static_cast<std::int64_t>(types->size()) != layers)
+    fail(ErrorKind::invalid_config, "InvalidConfig", where, "layer_types: {} kinds for {} layers", types->size(),
+         layers);
+}
+
+}  // namespace
+
 ModelConfig config_from_table(const ConfigTable& table, const std::string& where) {
   ModelConfig config;
   // [architecture] first, the root for the older layout.
@@ -159,6 +178,7 @@ ModelConfig config_from_table(const ConfigTable& table, const std::string& where
   if (!activation.empty() && activation != "silu")
     fail(ErrorKind::invalid_config, "InvalidConfig", where,
          "hidden_activation: \"{}\" is not supported in a {} model, expected silu", activation, config.model_type);
+  check_layer_types(table, config.num_hidden_layers, where);
   const auto tied = table.find_bool("architecture.tie_word_embeddings");
   config.tie_word_embeddings = tied ? *tied : table.find_bool("tie_word_embeddings").value_or(true);
   fill_defaults(config);

@@ -1,53 +1,16 @@
-// Storing a model's weights in another type: which type each tensor gets, and a GGUF file written with them.
+// A GGUF file written with its weights in other types.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <span>
-#include <string>
 #include <vector>
 
 #include "weft/base/export.h"
-#include "weft/base/tensor.h"
 #include "weft/formats/gguf_file.h"
+#include "weft/models/quantize_types.h"
 
 namespace weft {
-
-// The types that weights can be stored as, "f32" to "q6_k", for messages and command lines.
-WEFT_API std::vector<std::string> quantize_type_names();
-// UnknownType for a name that is none of them.
-WEFT_API DType quantize_type(std::string_view name);
-
-struct QuantizeRule {
-  std::string pattern;  // a glob over tensor names: "blk.*.ffn_down.weight"
-  DType dtype = DType::f32;
-};
-
-struct QuantizePlan {
-  DType dtype = DType::q8_0;
-  std::vector<QuantizeRule> rules = {};  // the last one that matches a tensor takes the place of `dtype`
-};
-
-struct QuantizedTensor {
-  std::string name;
-  std::vector<std::int64_t> dims;
-  DType source = DType::f32, wanted = DType::f32, dtype = DType::f32;
-};
-
-// The type of each tensor. Tensors of one dimension, norms and biases, become f32; integers stay as they are. Where a
-// row is no whole number of blocks, the nearest type of smaller blocks that does not lose precision stands in, in the
-// end f16. NoTensorMatches for a rule whose pattern fits no tensor.
-class WEFT_API QuantizeTypes {
- public:
-  explicit QuantizeTypes(QuantizePlan plan);
-  QuantizedTensor choose(std::string_view name, const std::vector<std::int64_t>& dims, DType source);
-  void expect_all_rules_used() const;
-
- private:
-  QuantizePlan plan_;
-  std::vector<bool> used_;
-};
 
 struct QuantizeOptions {
   QuantizePlan plan = {};

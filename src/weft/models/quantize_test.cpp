@@ -81,13 +81,39 @@ TEST(QuantizeTypes, AnswersByShapeAndRule) {
   }
 }
 
+TEST(QuantizeTypes, PlansForModelFiles) {
+  QuantizeTypes canonical(canonical_profile());
+  EXPECT_EQ(chosen(canonical, "model.norm.weight", {64}), "fx16_16 fx16_16");
+  EXPECT_EQ(chosen(canonical, "model.embed_tokens.weight", {4, 64}), "q8 q8");
+  EXPECT_EQ(chosen(canonical, "model.embed_tokens.weight", {4, 65}), "q8 fx16_16");
+  QuantizeTypes ternary({DType::ternary, {}});
+  EXPECT_EQ(chosen(ternary, "w", {4, 64}), "ternary ternary");
+  EXPECT_EQ(chosen(ternary, "w", {4, 36}), "ternary fx16_16");  // whole groups of 32 are written
+  // Ternary weights and their scales stay.
+  QuantizeTypes f16({DType::f16, {}});
+  EXPECT_EQ(chosen(f16, "w", {4, 64}, DType::ternary), "ternary ternary");
+  EXPECT_EQ(chosen(f16, "w.scale", {4, 1}, DType::f32), "f32 f32");
+  // Without a type of their own, tensors keep theirs but for those that a rule names.
+  QuantizeTypes some({std::nullopt, {{"*.down_proj.*", DType::q8}}});
+  EXPECT_EQ(chosen(some, "a.down_proj.weight", {4, 64}), "q8 q8");
+  EXPECT_EQ(chosen(some, "a.up_proj.weight", {4, 64}), "f16 f16");
+  EXPECT_EQ(chosen(some, "norm", {64}, DType::bf16), "bf16 bf16");
+}
+
 TEST(QuantizeTypes, KnowsItsNames) {
   const std::vector<std::string> names = quantize_type_names();
   EXPECT_EQ(names.size(), 13u);
   for (const std::string& name : names) EXPECT_EQ(to_string(quantize_type(name)), name);
   EXPECT_EQ(code_of([] { quantize_type("q9"); }), "UnknownType");
-  EXPECT_EQ(code_of([] { QuantizeTypes({DType::ternary, {}}); }), "UnknownType");
+  EXPECT_EQ(code_of([] { QuantizeTypes({DType::i8, {}}); }), "UnknownType");
   EXPECT_EQ(code_of([] { QuantizeTypes({DType::f16, {{"*", DType::i8}}}); }), "UnknownType");
+  // A `.model` has five more, and its own spelling of them.
+  EXPECT_EQ(quantize_type_names(WeightFile::model).size(), 18u);
+  EXPECT_EQ(quantize_type("u32", WeightFile::model), DType::fx16_16);
+  EXPECT_EQ(quantize_type("ternary", WeightFile::model), DType::ternary);
+  EXPECT_EQ(code_of([] { quantize_type("u32"); }), "UnknownType");
+  EXPECT_EQ(code_of([] { quantize_type("fx16_16", WeightFile::model); }), "UnknownType");
+  EXPECT_EQ(code_of([] { gguf_file_type(DType::q8); }), "UnknownType");
 }
 
 class QuantizeGguf : public ::testing::Test {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "weft/models/checkpoint.h"
-#include "weft/models/quantize.h"
+#include "weft/models/quantize_types.h"
 
 namespace weft {
 
@@ -14,7 +14,7 @@ class ThreadPool;
 
 class QuantizedCheckpoint final : public Checkpoint {
  public:
-  // The source and the pool must outlive the checkpoint.
+  // The source and the pool must outlive the checkpoint. Weights that become ternary get a scale a row beside them.
   QuantizedCheckpoint(const Checkpoint& source, const QuantizePlan& plan, ThreadPool& pool);
 
   const std::vector<QuantizedTensor>& chosen() const { return chosen_; }
@@ -27,7 +27,9 @@ class QuantizedCheckpoint final : public Checkpoint {
   const Checkpoint& source_;
   ThreadPool& pool_;
   std::vector<QuantizedTensor> chosen_;
+  DType vectors_;
   std::map<std::string, DType> dtypes_;
+  std::map<std::string, std::string> scale_of_;  // a scale's name, and that of its weight
 };
 
 }  // namespace weft

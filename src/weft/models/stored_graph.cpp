@@ -20,7 +20,7 @@ graph_ir::WeightMap weights_of(const ModelFile& file) {
 
 }  // namespace
 
-std::optional<graph_ir::Graph> stored_graph_ir(const ModelFile& file) {
+std::optional<graph_ir::Graph> stored_graph_ir(const ModelFile& file, std::vector<Warning>* warnings) {
   const auto section = file.graph();
   if (!section) return std::nullopt;
   graph_ir::WeightMap weights = weights_of(file);
@@ -33,7 +33,11 @@ std::optional<graph_ir::Graph> stored_graph_ir(const ModelFile& file) {
   options.weights = &weights;
   options.source = section->where;
   graph_ir::Decoded decoded = graph_ir::decode(section->bytes, options);
-  for (const graph_ir::Warning& warning : decoded.warnings) log().warn("{}: {}", warning.where, warning.message);
+  if (warnings != nullptr) {
+    *warnings = std::move(decoded.warnings);
+  } else {
+    for (const Warning& warning : decoded.warnings) log().warn("{}: {}", warning.where, warning.message);
+  }
   return std::move(decoded.graph);
 }
 

@@ -8,8 +8,9 @@
 
 namespace weft {
 
-// The graph with other dtypes of some Params. Where an f32 value would become packed because of it, as the rows that
-// are gathered from a table, it is decoded. What no op takes is refused as building such a graph would be.
+// The graph with other dtypes of some Params. Products and lookups read them as they are; where another op would get,
+// or give, something else than the f32 of before, it is decoded. What no op takes is refused as building such a graph
+// would be.
 Graph with_param_dtypes(const Graph& graph, const std::map<std::string, DType>& dtypes);
 
 }  // namespace weft

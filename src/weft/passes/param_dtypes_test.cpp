@@ -39,6 +39,15 @@ TEST(ParamDtypes, StoresWeightsOtherwise) {
             small_graph(DType::f32).size() + 1);
 }
 
+TEST(ParamDtypes, WhatReadsNumbersGetsNumbers) {
+  const Graph graph = with_param_dtypes(small_graph(DType::f32), {{"gain", DType::fx16_16}});
+  verify(graph);
+  EXPECT_EQ(param_dtype(graph, "gain"), DType::fx16_16);
+  EXPECT_EQ(graph.size(), small_graph(DType::f32).size() + 1);
+  // And back: the decoder of what is f32 again changes nothing.
+  verify(with_param_dtypes(graph, {{"gain", DType::f32}}));
+}
+
 TEST(ParamDtypes, ChangesNothingWhenNothingIsAsked) {
   EXPECT_EQ(with_param_dtypes(small_graph(DType::q8_0), {}), small_graph(DType::q8_0));
   EXPECT_EQ(with_param_dtypes(small_graph(DType::f32), {{"table", DType::f32}}), small_graph(DType::f32));

@@ -52,6 +52,10 @@ struct Avx2Halves {
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(eight_halves(in)), 16));
   }
   static WEFT_INLINE F bf16(Bytes in) { return {widened_bf16(in), widened_bf16(in + 16)}; }
+  static WEFT_INLINE F i16(Bytes in) {
+    return to_float({_mm256_cvtepi16_epi32(eight_halves(in)), _mm256_cvtepi16_epi32(eight_halves(in + 16))});
+  }
+  static WEFT_INLINE F i32(Bytes in) { return to_float(load(in)); }
   static WEFT_INLINE I widened(Bytes in) {
     return {_mm256_cvtepu8_epi32(eight_bytes(in)), _mm256_cvtepu8_epi32(eight_bytes(in + 8))};
   }

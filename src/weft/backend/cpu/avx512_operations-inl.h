@@ -33,6 +33,10 @@ struct Avx512 {
     const __m256i halves = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(in));
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
   }
+  static WEFT_INLINE F i16(Bytes in) {
+    return _mm512_cvtepi32_ps(_mm512_cvtepi16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(in))));
+  }
+  static WEFT_INLINE F i32(Bytes in) { return _mm512_cvtepi32_ps(load(in)); }
   static WEFT_INLINE __m512i widened(Bytes in) {
     return _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(in)));
   }

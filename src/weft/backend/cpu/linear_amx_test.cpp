@@ -95,7 +95,7 @@ TEST(LinearAmx, EmulatedTilesGiveTheBitsOfEveryLevel) {
   std::normal_distribution<float> normal(0, 1);
   EmulatedUnit::misuses = 0;
   for (const DType dtype : {DType::q4_0, DType::q4_1, DType::q5_0, DType::q5_1, DType::q8_0, DType::q2_k, DType::q3_k,
-                            DType::q4_k, DType::q5_k, DType::q6_k})
+                            DType::q4_k, DType::q5_k, DType::q6_k, DType::q4, DType::q8, DType::ternary})
     for (const std::int64_t columns : {256, 768})
       for (const std::int64_t n : {16, 45}) {
         std::vector<float> values(static_cast<std::size_t>(n * columns)), x(static_cast<std::size_t>(67 * columns));

@@ -342,7 +342,8 @@ struct Linear {
     });
   }
 
-  // --- float weights ---------------------------------------------------------------------------------------------
+  // --- float and fixed-point weights
+  // ---------------------------------------------------------------------------------------------
 
   // 16 weights at position k of a panel.
   template <DType dtype>
@@ -351,6 +352,8 @@ struct Linear {
     if constexpr (dtype == DType::f32) return l.load_f(reinterpret_cast<const float*>(panel) + k * lanes);
     if constexpr (dtype == DType::f16) return l.f16(panel + k * 32);
     if constexpr (dtype == DType::bf16) return l.bf16(panel + k * 32);
+    if constexpr (dtype == DType::fx16_16) return l.mul(l.i32(panel + k * 64), l.set(0x1p-16f));
+    if constexpr (dtype == DType::fx8_8) return l.mul(l.i16(panel + k * 32), l.set(0x1p-8f));
   }
 
   // One row: `count` panels at once, so that as many sums are under way.
@@ -449,6 +452,9 @@ struct Linear {
     switch (weight.dtype()) {
       case DType::f16: return float_any<DType::f16>(weight, x, x_stride, rows, first, last, y, y_stride, scratch);
       case DType::bf16: return float_any<DType::bf16>(weight, x, x_stride, rows, first, last, y, y_stride, scratch);
+      case DType::fx16_16:
+        return float_any<DType::fx16_16>(weight, x, x_stride, rows, first, last, y, y_stride, scratch);
+      case DType::fx8_8: return float_any<DType::fx8_8>(weight, x, x_stride, rows, first, last, y, y_stride, scratch);
       default: return float_any<DType::f32>(weight, x, x_stride, rows, first, last, y, y_stride, scratch);
     }
   }

@@ -67,6 +67,14 @@ struct Portable {
   static F bf16(Bytes in) {
     return each([in](int i) { return bf16_to_f32(half_at(in, i)); });
   }
+  static F i16(Bytes in) {
+    return each([in](int i) { return static_cast<float>(static_cast<std::int16_t>(half_at(in, i))); });
+  }
+  static F i32(Bytes in) {
+    I out;
+    std::memcpy(&out, in, 64);
+    return to_float(out);
+  }
   static F u8(Bytes in) {
     return each([in](int i) { return static_cast<float>(in[i]); });
   }

@@ -16,9 +16,28 @@
 namespace weft::cpu {
 namespace {
 
-constexpr DType integer_types[] = {DType::q4_0, DType::q4_1, DType::q5_0, DType::q5_1, DType::q8_0,
-                                   DType::q2_k, DType::q3_k, DType::q4_k, DType::q5_k, DType::q6_k};
-constexpr DType float_types[] = {DType::f32, DType::f16, DType::bf16};
+constexpr DType integer_types[] = {DType::q4_0, DType::q4_1, DType::q5_0,   DType::q5_1, DType::q8_0,
+                                   DType::q2_k, DType::q3_k, DType::q4_k,   DType::q5_k, DType::q6_k,
+                                   DType::q4,   DType::q8,   DType::ternary};
+constexpr DType float_types[] = {DType::f32, DType::f16, DType::bf16, DType::fx16_16, DType::fx8_8};
+
+// Where a block has f16 values.
+std::vector<std::size_t> halves_of(DType dtype) {
+  switch (dtype) {
+    case DType::q4_0:
+    case DType::q5_0:
+    case DType::q8_0: return {0};
+    case DType::q2_k: return {80, 82};
+    case DType::q3_k: return {108};
+    case DType::q6_k: return {208};
+    case DType::q4:
+    case DType::q8:
+    case DType::ternary:
+    case DType::fx16_16:
+    case DType::fx8_8: return {};
+    default: return {0, 2};
+  }
+}
 
 // Bytes that an encoder might not write: any codes, scales of both signs and zero, but finite.
 Tensor random_weight(DType dtype, std::int64_t rows, std::int64_t columns, unsigned seed) {
@@ -34,16 +53,7 @@ Tensor random_weight(DType dtype, std::int64_t rows, std::int64_t columns, unsig
   }
   for (std::size_t i = 0; i < weight.byte_size(); ++i) bytes[i] = static_cast<std::uint8_t>(generator());
   const std::size_t block = dtype_info(dtype).block_bytes;
-  std::vector<std::size_t> halves;  // where a block has f16 values
-  switch (dtype) {
-    case DType::q4_0:
-    case DType::q5_0:
-    case DType::q8_0: halves = {0}; break;
-    case DType::q2_k: halves = {80, 82}; break;
-    case DType::q3_k: halves = {108}; break;
-    case DType::q6_k: halves = {208}; break;
-    default: halves = {0, 2}; break;
-  }
+  const std::vector<std::size_t> halves = halves_of(dtype);
   std::uniform_real_distribution<float> scale(-0.1f, 0.1f);
   for (std::size_t at = 0; at < weight.byte_size(); at += block)
     for (const std::size_t half : halves) {
@@ -133,12 +143,12 @@ std::string named(DType dtype, CpuLevel level) {
   return std::string(to_string(dtype)) + " " + std::string(to_string(level));
 }
 
-std::int64_t block_of(DType dtype) { return dtype_info(dtype).block; }
+std::int64_t block_of(DType dtype) { return dtype == DType::ternary ? 32 : dtype_info(dtype).block; }
 
 TEST(Linear, IntegerTypesMatchDecodedWeightsAtEveryLevel) {
   ThreadPool pool(2);
   for (const DType dtype : integer_types)
-    for (const std::int64_t blocks : {1, 3, dtype_info(dtype).block == 32 ? 35 : 5})
+    for (const std::int64_t blocks : {1, 3, block_of(dtype) == 32 ? 35 : 5})
       for (const std::int64_t n : {5, 16, 33, 49}) {
         const std::int64_t columns = blocks * block_of(dtype);
         const Tensor weight = random_weight(dtype, n, columns, static_cast<unsigned>(n + blocks));
@@ -228,12 +238,8 @@ TEST(Linear, ExtremeCodes) {
       for (std::size_t i = 0; i < weight.byte_size(); ++i) bytes[i] = static_cast<std::uint8_t>(fill);
       const std::size_t block = dtype_info(dtype).block_bytes;
       for (std::size_t at = 0; at < weight.byte_size(); at += block) {
-        std::vector<std::size_t> halves = {0, 2};
-        if (dtype == DType::q4_0 || dtype == DType::q5_0 || dtype == DType::q8_0) halves = {0};
-        if (dtype == DType::q2_k) halves = {80, 82};
-        if (dtype == DType::q3_k) halves = {108};
-        if (dtype == DType::q6_k) halves = {208};
-        for (const std::size_t half : halves) std::memcpy(bytes + at + half, random.bytes().data() + at + half, 2);
+        for (const std::size_t half : halves_of(dtype))
+          std::memcpy(bytes + at + half, random.bytes().data() + at + half, 2);
       }
       const PackedMatrix packed = PackedMatrix::pack(weight, pool);
       std::vector<float> x(8 * columns);

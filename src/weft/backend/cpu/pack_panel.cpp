@@ -120,6 +120,17 @@ void place_q3_k(const Lane& to, const std::uint8_t* in) {
   to.dwords<16>(512, in + 32);
 }
 
+// Codes 0, 1, 2 stand for 0, +1, -1, and 3 for nothing: what is kept is the value plus one.
+void place_ternary(const Lane& to, const std::uint8_t* in) {
+  constexpr std::uint32_t kept[4] = {1, 2, 0, 1};
+  for (int vector = 0; vector < 2; ++vector) {
+    std::uint32_t codes = 0;
+    for (int group = 0; group < 4; ++group)
+      for (int i = 0; i < 4; ++i) codes |= kept[in[4 * vector + group] >> (2 * i) & 3] << (8 * i + 2 * group);
+    to.dword(64 * vector, codes);
+  }
+}
+
 template <auto place, int block_bytes>
 void pack_blocks(const PanelLayout& layout, const std::uint8_t* rows, std::size_t row_bytes, int count,
                  std::int64_t columns, std::uint8_t* panel) {
@@ -158,13 +169,18 @@ void pack_panel(DType dtype, const std::uint8_t* rows, std::size_t row_bytes, in
     pack_blocks<place, block_bytes>(layout, rows, row_bytes, count, columns, panel);
   };
   switch (dtype) {
-    case DType::f32: pack_floats<std::uint32_t>(rows, row_bytes, count, columns, panel); break;
+    case DType::f32:
+    case DType::fx16_16: pack_floats<std::uint32_t>(rows, row_bytes, count, columns, panel); break;
     case DType::f16:
+    case DType::fx8_8:
     case DType::bf16: pack_floats<std::uint16_t>(rows, row_bytes, count, columns, panel); break;
+    case DType::ternary: blocks.operator()<place_ternary, 8>(); break;
+    case DType::q4:
     case DType::q4_0: blocks.operator()<place_q4_0, 18>(); break;
     case DType::q4_1: blocks.operator()<place_q4_1, 20>(); break;
     case DType::q5_0: blocks.operator()<place_q5_0, 22>(); break;
     case DType::q5_1: blocks.operator()<place_q5_1, 24>(); break;
+    case DType::q8:
     case DType::q8_0: blocks.operator()<place_q8_0, 34>(); break;
     case DType::q2_k: blocks.operator()<place_q2_k, 84>(); break;
     case DType::q3_k: blocks.operator()<place_q3_k, 110>(); break;

@@ -83,6 +83,44 @@ struct Q8_0 {
   }
 };
 
+// The blocks of `.model`: a scale of n / 256, shared by 127 or 8 steps.
+struct Q8 : Q8_0 {
+  static constexpr float divisor = 256 * 127;  // a value is n q / divisor, rounded once
+
+  template <class L>
+  static WEFT_INLINE auto scale(L l, Bytes scales, int) {
+    return l.mul(l.i16(scales), l.set(1 / divisor));
+  }
+};
+struct Q4 : Q4_0 {
+  template <class L>
+  static WEFT_INLINE auto scale(L l, Bytes scales, int) {
+    return l.mul(l.i16(scales), l.set(1.f / (256 * 8)));
+  }
+};
+
+struct Ternary {
+  static constexpr int record = 32, chunk = 32, group = 32, zero = 1, bits = 2;
+  static constexpr bool minimums = false;
+  static constexpr int scale_bytes = 0, value_bytes = 128;
+
+  template <class L, class Emit>
+  static WEFT_INLINE void unpack(L l, Bytes values, int, Emit&& emit) {
+    unroll<2>([&](auto j) WEFT_INLINE_LAMBDA {
+      constexpr int at = j;
+      const auto codes = l.load(values + 64 * at);
+      emit(l.template pick<0>(codes, 3), Constant<4 * at>{});
+      emit(l.template pick<2>(codes, 3), Constant<4 * at + 1>{});
+      emit(l.template pick<4>(codes, 3), Constant<4 * at + 2>{});
+      emit(l.template pick<6>(codes, 3), Constant<4 * at + 3>{});
+    });
+  }
+  template <class L>
+  static WEFT_INLINE auto scale(L l, Bytes, int) {
+    return l.set(1);
+  }
+};
+
 // q4_k and q5_k.
 template <bool fifth>
 struct PairedNibbles {
@@ -199,6 +237,9 @@ WEFT_INLINE void with_code(DType dtype, Body&& body) {
     case DType::q5_0: body(Q5_0{}); break;
     case DType::q5_1: body(Q5_1{}); break;
     case DType::q8_0: body(Q8_0{}); break;
+    case DType::q4: body(Q4{}); break;
+    case DType::q8: body(Q8{}); break;
+    case DType::ternary: body(Ternary{}); break;
     case DType::q2_k: body(Q2_K{}); break;
     case DType::q3_k: body(Q3_K{}); break;
     case DType::q4_k: body(Q4_K{}); break;

@@ -20,10 +20,15 @@
 //                                                        2, 8 of 1 and 3, 8 with the top two bits of all four
 //   q2_k        f16 d[16], dmin[16], u8 sc[16][16]       per 128 values 8 vectors; j: two bits for group j of each
 //               (low nibble scale, high nibble minimum)  of the four 32s
+//   q8          i16 n[16]                                as q8_0
+//   q4          i16 n[16]                                as q4_0
+//   ternary     none                                     records of 32 values, codes plus one: 2 vectors; j: two bits
+//   for
+//                                                        groups 4j to 4j+3
 //   q3_k        f16 d[16], i8 sc[16][16]                 8 planes; j: bit s is the third bit in group j of 32 number s;
 //                                                        then as q2_k
 //
-// Float types: [k][16] in their own type.
+// Float and fixed-point types: [k][16] in their own type.
 #pragma once
 
 #include <cstddef>
@@ -34,9 +39,9 @@
 namespace weft::cpu {
 
 struct PanelLayout {
-  std::int64_t record_values = 0;  // 0: a float type
+  std::int64_t record_values = 0;  // 0: a float or fixed-point type
   std::int64_t scale_bytes = 0;    // of one record
-  std::int64_t value_bytes = 0;    // of one record, or of one column of a float type
+  std::int64_t value_bytes = 0;    // of one record, or of one column where there are none
 
   std::int64_t scale_plane(std::int64_t columns) const {
     return record_values == 0 ? 0 : (columns / record_values * scale_bytes + 63) / 64 * 64;
@@ -50,13 +55,18 @@ struct PanelLayout {
 // All zeros for a type that does not pack.
 constexpr PanelLayout panel_layout(DType dtype) {
   switch (dtype) {
-    case DType::f32: return {0, 0, 64};
+    case DType::f32:
+    case DType::fx16_16: return {0, 0, 64};
     case DType::f16:
-    case DType::bf16: return {0, 0, 32};
+    case DType::bf16:
+    case DType::fx8_8: return {0, 0, 32};
+    case DType::ternary: return {32, 0, 128};
+    case DType::q4:
     case DType::q4_0: return {32, 32, 256};
     case DType::q4_1: return {32, 64, 256};
     case DType::q5_0: return {32, 32, 320};
     case DType::q5_1: return {32, 64, 320};
+    case DType::q8:
     case DType::q8_0: return {32, 32, 512};
     case DType::q2_k: return {256, 320, 1024};
     case DType::q3_k: return {256, 288, 1536};

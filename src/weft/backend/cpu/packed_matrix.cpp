@@ -36,9 +36,15 @@ struct OneLane {
     std::memcpy(&half, halves + 2 * lane, 2);
     return f16_to_f32(half);
   }
+  float i16(const std::uint8_t* shorts) const {
+    std::int16_t value;
+    std::memcpy(&value, shorts + 2 * lane, 2);
+    return value;
+  }
   float u8(const std::uint8_t* bytes) const { return bytes[lane]; }
   float i8(const std::uint8_t* bytes) const { return static_cast<std::int8_t>(bytes[lane]); }
   float u4(const std::uint8_t* bytes, int right) const { return static_cast<float>((bytes[lane] >> right) & 15); }
+  float set(float value) const { return value; }
   float mul(float a, float b) const { return a * b; }
   float negate(float a) const { return -a; }
 };
@@ -59,7 +65,11 @@ void decode_lane(const std::uint8_t* panel, int lane, std::int64_t columns, floa
         float* part = out + g * Code::group;
         // The product is exact, so that the sum rounds once, as the codec's does.
         const float scale = Code::scale(l, scales, index);
-        if constexpr (Code::minimums) {
+        if constexpr (requires { Code::divisor; }) {
+          const float n = l.i16(scales);
+          // A product of integers, whose zero has no sign.
+          for (int i = 0; i < Code::group; ++i) part[i] = (n * part[i] + 0.f) / Code::divisor;
+        } else if constexpr (Code::minimums) {
           const float minimum = Code::minimum(l, scales, index);
           for (int i = 0; i < Code::group; ++i) part[i] = scale * part[i] + minimum;
         } else {
@@ -155,6 +165,14 @@ void PackedMatrix::decode_row(std::int64_t row, float* out) const {
     case DType::f32: decode_float_lane<float>(bytes, lane, columns_, out, [](float x) { return x; }); break;
     case DType::f16: decode_float_lane<std::uint16_t>(bytes, lane, columns_, out, f16_to_f32); break;
     case DType::bf16: decode_float_lane<std::uint16_t>(bytes, lane, columns_, out, bf16_to_f32); break;
+    case DType::fx16_16:
+      decode_float_lane<std::int32_t>(bytes, lane, columns_, out,
+                                      [](auto x) { return static_cast<float>(x) * 0x1p-16f; });
+      break;
+    case DType::fx8_8:
+      decode_float_lane<std::int16_t>(bytes, lane, columns_, out,
+                                      [](auto x) { return static_cast<float>(x) * 0x1p-8f; });
+      break;
     default: with_code(dtype_, [&](auto code) { decode_lane<decltype(code)>(bytes, lane, columns_, out); }); break;
   }
 }

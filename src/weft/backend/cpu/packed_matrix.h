@@ -20,8 +20,8 @@ class WEFT_API PackedMatrix {
 
   PackedMatrix() = default;
 
-  // Whether there are kernels for rows of `columns` values of this type: f32, f16, bf16 and, in whole blocks, q4_0,
-  // q4_1, q5_0, q5_1, q8_0 and q2_k to q6_k.
+  // Whether there are kernels for rows of `columns` values of this type: f32, f16, bf16, fixed point and, in whole
+  // blocks, q4_0, q4_1, q5_0, q5_1, q8_0, q2_k to q6_k, q4, q8 and, in groups of 32, ternary.
   static bool packs(DType dtype, std::int64_t columns);
   // What pack allocates; throws PackSize beyond what memory can address.
   static std::size_t packed_bytes(DType dtype, std::int64_t rows, std::int64_t columns);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "weft/base/export.h"
+#include "weft/base/warning.h"
 #include "weft/formats/graph_ir/model.h"
 
 namespace weft::graph_ir {
@@ -37,10 +38,6 @@ struct DecodeOptions {
   // "model." and "lm_head." count as weights.
   const WeightMap* weights = nullptr;
   std::string source = "graph";  // opens the places in messages
-};
-
-struct Warning {
-  std::string code, where, message;
 };
 
 struct Decoded {

@@ -149,7 +149,10 @@ void infer_sinusoid(RuleContext& c) {
   const Shape* t = c.shape(0);
   if (t == nullptr) return;
   Shape result = t->empty() ? Shape{1} : *t;
-  result.push_back(c.node.op.get<std::uint32_t>("dim"));
+  const auto dim = c.node.op.get<std::uint32_t>("dim");
+  // Its frequencies are made as many before anything runs.
+  if (dim > 1u << 20) c.bad_param("dim", fmt::format("must be at most 2^20, found {}", dim));
+  result.push_back(dim);
   c.out[0].shape = std::move(result);
 }
 
