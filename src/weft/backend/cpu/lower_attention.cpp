@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "weft/backend/cpu/attention.h"
+#include "weft/backend/cpu/heads_operand.h"
 #include "weft/backend/cpu/kv_cache.h"
 #include "weft/backend/cpu/lowering.h"
 #include "weft/base/fail.h"
@@ -172,17 +173,6 @@ class AppendRowsStep final : public lir::Step {
 
 // --- attention ----------------------------------------------------------------------------------------------------
 
-// How an operand of attention lies in memory: [batch][token][head][width] with strides, in elements.
-struct HeadsOperand {
-  Operand operand;
-  std::int64_t heads = 0, width = 0;
-  bool head_major = false;
-  SizeId batch = lir::none, tokens = lir::none;
-
-  std::int64_t token_stride() const { return head_major ? width : heads * width; }
-  std::int64_t head_stride(std::int64_t token_count) const { return head_major ? token_count * width : width; }
-};
-
 class AttentionStep final : public lir::Step {
  public:
   struct Plan {
@@ -267,13 +257,6 @@ class AttentionStep final : public lir::Step {
   static std::int64_t aligned(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
   KvLayout plain_layout(std::int64_t keys) const {
     return {plan_.kv_heads, plan_.head_dim, plan_.v_head_dim, std::max<std::int64_t>(keys, 1), DType::f32};
-  }
-
-  template <class T>
-  static HeadRowsOf<T> rows_at(const Frame& frame, const HeadsOperand& heads, std::int64_t batch) {
-    const std::int64_t tokens = frame.size(heads.tokens), batches = frame.size(heads.batch);
-    T* data = frame.data(heads.operand) + (batches == 1 ? 0 : batch) * tokens * heads.heads * heads.width;
-    return {data, heads.token_stride(), heads.head_stride(tokens)};
   }
 
   // Broadcast from the right against [batch, heads, rows, keys].
@@ -398,20 +381,6 @@ std::string refuse_attention(const Graph& graph, const Node& node) {
              v_dims = ops::head_dims(graph.type(v).shape, node.text("v_layout"), heads);
   if (!k_dims || !v_dims || !v_dims->width.is_static()) return "the heads of k or v are not known";
   return {};
-}
-
-HeadsOperand heads_operand(Lowering& lowering, Value value, const std::string& layout, std::int64_t heads) {
-  const auto dims = ops::head_dims(lowering.graph().type(value).shape, layout, heads);
-  HeadsOperand result;
-  result.operand = lowering.builder.has_operand(value) || lowering.builder.is_weight(value)
-                       ? lowering.builder.operand(value)
-                       : Operand{};
-  result.heads = heads;
-  result.width = *dims->width.value();
-  result.head_major = ops::is_head_major(layout);
-  result.batch = lowering.builder.sizes().add(dims->batch);
-  result.tokens = lowering.builder.sizes().add(dims->tokens);
-  return result;
 }
 
 void emit_attention(Lowering& lowering, std::int32_t index) {
