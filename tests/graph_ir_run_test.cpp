@@ -48,11 +48,11 @@ NamedTensors run(const weft::Graph& mir, const NamedTensors& inputs,
 NamedTensors inputs_for(const Graph& graph, std::int64_t unknown, unsigned seed) {
   std::mt19937 random(seed);
   NamedTensors inputs;
-  const Tag tag = graph.nodes[0].op.tag;
+  const Form& form = *form_for(op_def(graph.nodes[0].op.tag), graph.inputs.size());
   for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
     std::vector<std::int64_t> dims = graph.inputs[i].spec.shape;
     for (std::int64_t& dim : dims) dim = dim < 0 ? unknown : dim;
-    const bool ids = i == 0 && (tag == Tag::token_embed || tag == Tag::pos_embed);
+    const bool ids = slot_of(form, i).role == Role::ids;
     inputs[graph.inputs[i].name] = random_tensor(random, dims, graph.inputs[i].spec.dtype, ids);
   }
   return inputs;

@@ -87,6 +87,16 @@ Value LowerContext::reshape(Value x, const weft::Shape& dims) {
   return emit("Reshape", {x}, {{"shape", std::move(sizes)}});
 }
 
+std::int32_t LowerContext::equal_pieces(Value x, std::int64_t axis, std::int64_t count) {
+  const weft::Shape& dims = shape(x);
+  const auto at = static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(dims.rank()) : axis);
+  const auto size = dims[at].value();
+  if (!size) return emit_node("Chunk", {x}, {{"axis", axis}, {"chunks", count}});
+  return emit_node(
+      "Split", {x},
+      {{"axis", axis}, {"sizes", std::vector<std::int64_t>(static_cast<std::size_t>(count), *size / count)}});
+}
+
 void LowerContext::result(std::size_t port, Value value) {
   target_.mir.set_name_of(value, node.outputs[port]);
   target_.values[node.outputs[port]] = value;

@@ -1,6 +1,6 @@
 // Attention, its cache, positions, embeddings and sampling as MIR.
 #include <algorithm>
-#include <cmath>
+#include <cctype>
 
 #include "weft/base/fail.h"
 #include "weft/formats/graph_ir/head_layout.h"
@@ -24,10 +24,14 @@ std::string operand_layout(const LowerContext& c, std::size_t input, Dim heads, 
       c.node.inputs[input], shape.text(), heads, head_dim, fmt::join(names, " or "));
 }
 
-// Attributes that Sdpa and FlashAttention share.
-void add_score_attributes(const LowerContext& c, Attributes& attributes) {
+void add_scale(const LowerContext& c, Attributes& attributes) {
   if (const auto scale = c.node.attrs.find("scale"); scale != c.node.attrs.end())
     attributes.emplace_back("scale", double{std::get<float>(scale->second)});
+}
+
+// Attributes that Sdpa and FlashAttention share.
+void add_score_attributes(const LowerContext& c, Attributes& attributes) {
+  add_scale(c, attributes);
   if (c.node.op.tag == Tag::sdpa_cross) return;
   if (const auto window = attr_or_default<std::int64_t>(c.node, "window"); window > 0)
     attributes.emplace_back("window_keys", window);
@@ -98,6 +102,27 @@ void lower_attention(LowerContext& c) {
   c.result(0, c.emit("Attention", std::move(inputs), attributes));
 }
 
+void lower_window_attention(LowerContext& c) {
+  const std::int64_t heads = word(c, "num_heads"), head_dim = word(c, "head_dim");
+  Attributes attributes{{"num_heads", heads},
+                        {"head_dim", head_dim},
+                        {"window_size", word(c, "window_size")},
+                        {"shift", attr_or_default<std::int64_t>(c.node, "shift")},
+                        {"layout", operand_layout(c, 0, heads, head_dim)},
+                        {"k_layout", operand_layout(c, 1, heads, head_dim)},
+                        {"v_layout", operand_layout(c, 2, heads, head_dim)}};
+  add_scale(c, attributes);
+  std::vector<Value> inputs;
+  for (std::size_t i = 0; i < c.input_count(); ++i) inputs.push_back(c.real(i));
+  c.result(0, c.emit("WindowAttention", std::move(inputs), attributes));
+}
+
+void lower_kv_compress(LowerContext& c) {
+  const bool packs = c.node.op.tag == Tag::kv_compress;
+  c.result(0, c.emit(packs ? "KvCompress" : "KvDecompress", {packs ? c.real(0) : c.raw(0)},
+                     {{"head_dim", word(c, "head_dim")}, {"bits", word(c, "bits")}}));
+}
+
 void lower_kv_cache(LowerContext& c) {
   const RuleContext rules = c.rule_context();
   const KvRows k = required_rows(c, rules, 0), v = required_rows(c, rules, 1);
@@ -149,34 +174,20 @@ void lower_rope(LowerContext& c) {
 }
 
 void lower_sinusoid(LowerContext& c) {
-  const std::int64_t dim = word(c, "dim"), half = dim / 2;
-  const Value t = c.real(0);
-  weft::Shape lead = c.shape(t);
-  if (lead.rank() == 0) lead.push_back(weft::Dim(1));
-  const auto with_last = [&](std::initializer_list<std::int64_t> sizes) {
-    weft::Shape dims = lead;
-    for (const std::int64_t size : sizes) dims.push_back(weft::Dim(size));
-    return dims;
-  };
-  std::vector<float> frequencies;
-  for (std::int64_t j = 0; j < half; ++j)
-    frequencies.push_back(
-        static_cast<float>(std::exp(-static_cast<double>(j) * std::log(10000.0) / static_cast<double>(half))));
-  std::vector<Value> parts;
-  if (half > 0) {
-    const Value angles = c.binary("mul", c.reshape(t, with_last({1})), c.vector(frequencies));
-    const Value sin = c.activation("sin", angles), cos = c.activation("cos", angles);
-    const auto layout = attr_or_default<std::string>(c.node, "layout");
-    if (layout == "interleaved") {
-      const Value pairs = c.emit("Concat", {c.reshape(sin, with_last({half, 1})), c.reshape(cos, with_last({half, 1}))},
-                                 {{"axis", -1}});
-      parts.push_back(c.reshape(pairs, with_last({2 * half})));
-    } else {
-      parts = layout == "sin_cos" ? std::vector<Value>{sin, cos} : std::vector<Value>{cos, sin};
-    }
-  }
-  if (dim % 2 != 0) parts.push_back(c.emit("Expand", {c.scalar(0)}, {{"shape", with_last({1})}}));
-  c.result(0, c.emit("Concat", std::move(parts), {{"axis", -1}}));
+  c.result(0, c.emit("SinusoidalEmbed", {c.real(0)},
+                     {{"dim", word(c, "dim")}, {"layout", attr_or_default<std::string>(c.node, "layout")}}));
+}
+
+void lower_relative_pos(LowerContext& c) {
+  std::vector<Value> inputs{c.real(0)};
+  if (c.input_count() == 2)
+    inputs.push_back(c.real(1));
+  else
+    inputs.insert(inputs.end(), {Value(), c.index(1), c.index(2)});
+  c.result(0, c.emit("RelativePositionBias", std::move(inputs),
+                     {{"num_buckets", word(c, "num_buckets")},
+                      {"bidirectional", attr_or_default<bool>(c.node, "bidirectional")},
+                      {"max_distance", attr_or_default<std::int64_t>(c.node, "max_distance")}}));
 }
 
 void lower_embed(LowerContext& c) {
