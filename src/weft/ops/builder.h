@@ -304,6 +304,8 @@ WEFT_API Var sample(Var logits, SampleOptions options = {}, Var u = {});
 // Appends rows to a state that the graph declares (Graph::add_state); all rows of both planes.
 WEFT_API std::pair<Var, Var> kv_append(const std::string& slot, Var k, Var v);
 
+// The same for a state of one plane; `beside`, where given, has to have as many rows.
+WEFT_API Var rows_append(const std::string& slot, Var rows, Var beside = {});
 // Rows of head_dim numbers as a scale and `bits` a number.
 WEFT_API Var kv_compress(Var x, std::int64_t head_dim, std::int64_t bits);
 WEFT_API Var kv_decompress(Var packed, std::int64_t head_dim, std::int64_t bits);

@@ -54,6 +54,10 @@ Var interpolate_table(Var t, Var table) {
   return emit(operands[0].graph(), "InterpolateTable", operands);
 }
 
+Var rows_append(const std::string& slot, Var rows, Var beside) {
+  return emit(rows.graph(), "RowsAppend", {rows, beside}, {{"slot", slot}});
+}
+
 Var kv_compress(Var x, std::int64_t head_dim, std::int64_t bits) {
   return emit(x.graph(), "KvCompress", {x}, {{"head_dim", head_dim}, {"bits", bits}});
 }

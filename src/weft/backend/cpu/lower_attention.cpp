@@ -312,14 +312,50 @@ std::string refuse_append(const Graph& graph, const Node& node) {
   return state != nullptr && state->kind == StateKind::rows ? "" : "the state keeps no rows";
 }
 
+lir::Slot slot_of(Lowering& lowering, std::int32_t index, const StateDecl& state) {
+  if (lowering.builder.slot(state.name) != lir::none)
+    fail(ErrorKind::unsupported, "UnsupportedState", lowering.graph().where(index), "state @{} is appended to twice",
+         state.name);
+  lir::Slot slot{.name = state.name};
+  slot.length_symbol = lowering.builder.sizes().symbol(state.length.text());
+  slot.rows_after = lowering.builder.sizes().add(lowering.node(index).outputs[0].type.shape[0]);
+  slot.capacity = state.capacity.value_or(0);
+  slot.node = index;
+  return slot;
+}
+
+// Rows as the graph sees them; the outputs of the append are the slot's own storage.
+void keep_rows(Lowering& lowering, lir::Slot slot, const StateDecl& state, std::vector<Operand> rows,
+               lir::Instruction& instruction) {
+  lir::ProgramBuilder& builder = lowering.builder;
+  const auto layout = std::make_shared<const RowsLayout>(state.dtype, state.planes);
+  slot.layout = layout;
+  const SlotId id = builder.add_slot(std::move(slot));
+  const Node& node = lowering.node(instruction.node);
+  for (std::int32_t port = 0; port < static_cast<std::int32_t>(rows.size()); ++port) {
+    const TensorType& type = node.outputs[static_cast<std::size_t>(port)].type;
+    builder.bind({instruction.node, port}, builder.state_operand(id, port, type));
+    instruction.outputs.push_back(builder.operand({instruction.node, port}));
+  }
+  instruction.kernel = "append " + layout->name();
+  instruction.slots = {id};
+  instruction.step = std::make_unique<AppendRowsStep>(std::move(rows), id, layout);
+}
+
+void emit_rows_append(Lowering& lowering, std::int32_t index) {
+  const Node& node = lowering.node(index);
+  const StateDecl& state = *lowering.graph().state(node.text("slot"));
+  lir::Instruction instruction{.op = "RowsAppend", .kernel = {}, .backend = "cpu", .node = index};
+  instruction.inputs = {lowering.builder.operand(node.inputs[0])};
+  keep_rows(lowering, slot_of(lowering, index, state), state, instruction.inputs, instruction);
+  lowering.builder.emit(std::move(instruction));
+}
+
 void emit_append(Lowering& lowering, std::int32_t index) {
   lir::ProgramBuilder& builder = lowering.builder;
   const Graph& graph = lowering.graph();
   const Node& node = lowering.node(index);
   const StateDecl& state = *graph.state(node.text("slot"));
-  if (builder.slot(state.name) != lir::none)
-    fail(ErrorKind::unsupported, "UnsupportedState", graph.where(index), "state @{} is appended to twice", state.name);
-
   const Node* reader = nullptr;
   bool heads = state.dtype == DType::f32;
   for (const std::int32_t port : {0, 1}) {
@@ -336,11 +372,7 @@ void emit_append(Lowering& lowering, std::int32_t index) {
   }
   heads = heads && reader != nullptr;
 
-  lir::Slot slot{.name = state.name};
-  slot.length_symbol = builder.sizes().symbol(state.length.text());
-  slot.rows_after = builder.sizes().add(node.outputs[0].type.shape[0]);
-  slot.capacity = state.capacity.value_or(0);
-  slot.node = index;
+  lir::Slot slot = slot_of(lowering, index, state);
   const Operand k = builder.operand(node.inputs[0]), v = builder.operand(node.inputs[1]);
   lir::Instruction instruction{.op = "KvAppend", .kernel = {}, .backend = "cpu", .node = index};
   instruction.inputs = {k, v};
@@ -358,16 +390,7 @@ void emit_append(Lowering& lowering, std::int32_t index) {
     instruction.slots = {id};
     instruction.step = std::make_unique<AppendHeadsStep>(k, v, id, layout, lowering.level);
   } else {
-    const auto layout = std::make_shared<const RowsLayout>(state.dtype, state.planes);
-    slot.layout = layout;
-    const SlotId id = builder.add_slot(std::move(slot));
-    for (const std::int32_t port : {0, 1}) {
-      builder.bind({index, port}, builder.state_operand(id, port, node.outputs[static_cast<std::size_t>(port)].type));
-      instruction.outputs.push_back(builder.operand({index, port}));
-    }
-    instruction.kernel = "append " + layout->name();
-    instruction.slots = {id};
-    instruction.step = std::make_unique<AppendRowsStep>(std::vector<Operand>{k, v}, id, layout);
+    keep_rows(lowering, std::move(slot), state, {k, v}, instruction);
   }
   builder.emit(std::move(instruction));
 }
@@ -440,6 +463,7 @@ void emit_attention(Lowering& lowering, std::int32_t index) {
 
 constexpr LoweringRule rules[] = {
     {"KvAppend", refuse_append, emit_append},
+    {"RowsAppend", refuse_append, emit_rows_append},
     {"Attention", refuse_attention, emit_attention},
 };
 

@@ -41,6 +41,45 @@ Guesses guess_gated(const NodeGroup& group) {
   return {guess};
 }
 
+Guesses guess_p_relu(const NodeGroup& group) {
+  const weft::Node *below = group.find("Clamp"), *scaled = group.find("Binary"), *spread = group.find("Reshape");
+  if (below == nullptr || scaled == nullptr) return {};
+  return {{make_op(Tag::p_relu),
+           {NodeGroup::operand_of(*below, 0), NodeGroup::operand_of(spread != nullptr ? *spread : *scaled, 0)}}};
+}
+
+// The Reshape that takes axes apart into at least so many; the entry that is `from_end` before its last.
+const weft::Node* taken_apart(const NodeGroup& group, std::size_t axes) {
+  for (std::size_t i = 0; i < group.size(); ++i)
+    if (group.node(i).schema->name == "Reshape" && group.node(i).integers("shape").size() >= axes)
+      return &group.node(i);
+  return nullptr;
+}
+std::uint32_t size_at(const weft::Node& reshape, std::size_t from_end) {
+  const std::vector<std::int64_t>& shape = reshape.integers("shape");
+  return static_cast<std::uint32_t>(std::max<std::int64_t>(shape[shape.size() - 1 - from_end], 0));
+}
+
+Guesses guess_shuffle(const NodeGroup& group) {
+  const weft::Node* apart = taken_apart(group, 5);
+  if (apart == nullptr) return {};
+  const bool up = group.tag == Tag::pixel_shuffle;  // C, r, r, H, W, else C, H, r, W, r
+  return {{make_op(group.tag, {{up ? "upscale_factor" : "downscale_factor", size_at(*apart, up ? 3 : 2)}}),
+           {NodeGroup::operand_of(*apart, 0)}}};
+}
+
+Guesses guess_patch_embed(const NodeGroup& group) {
+  const weft::Node *apart = taken_apart(group, 6), *product = group.find("MatMul"), *sum = group.find("Binary");
+  if (apart == nullptr || product == nullptr) return {};
+  Value weight = NodeGroup::operand_of(*product, 1);
+  for (std::size_t i = 0; i < group.size(); ++i)  // a kernel that was flattened
+    if (group.nodes[i] == weight.node) weight = group.input(i, 0);
+  Guess guess{make_op(Tag::patch_embed, {{"patch_size", size_at(*apart, 0)}}),
+              {NodeGroup::operand_of(*apart, 0), weight}};
+  if (sum != nullptr) guess.operands.push_back(NodeGroup::operand_of(*sum, 1));
+  return {guess};
+}
+
 Guesses guess_noise_schedule(const NodeGroup& group) {
   const Op op = make_op(Tag::noise_schedule);
   if (group.find("Clamp") != nullptr) return {{op, {group.input(0, 0)}}};
@@ -134,14 +173,17 @@ Guesses guess_kv_cache(const NodeGroup& group) {
     while (rows.defined() && inner(rows)) rows = NodeGroup::operand_of(group.mir.node(rows.node), 0);
     return rows;
   };
-  const std::size_t last = group.size() - 1;
-  const weft::Node& append = group.node(last);
-  if (append.schema->name != "KvAppend" || last == 0) return {};
-  return {{make_op(Tag::kv_cache),
-           {source(append.inputs[0]), source(append.inputs[1])},
-           {},
-           {append.text("slot")},
-           reader_of(group, group.nodes[last])}};
+  Guess guess{make_op(Tag::kv_cache), {}};
+  for (const std::int32_t index : group.nodes) {
+    const weft::Node& node = group.mir.node(index);
+    if (node.schema->name != "KvAppend" && node.schema->name != "RowsAppend") continue;
+    guess.outputs.push_back(node.text("slot"));
+    guess.operands.push_back(source(node.inputs[0]));
+    if (node.schema->name == "KvAppend") guess.operands.push_back(source(NodeGroup::operand_of(node, 1)));
+    if (guess.readers.empty()) guess.readers = reader_of(group, index);
+  }
+  if (guess.operands.size() != 2) return {};
+  return {guess};
 }
 
 }  // namespace
@@ -152,6 +194,10 @@ std::vector<Guess> guesses(const NodeGroup& group) {
     case Tag::swi_glu:
     case Tag::glu:
     case Tag::fused_swi_glu: return guess_gated(group);
+    case Tag::p_relu: return guess_p_relu(group);
+    case Tag::pixel_shuffle:
+    case Tag::pixel_unshuffle: return guess_shuffle(group);
+    case Tag::patch_embed: return guess_patch_embed(group);
     case Tag::noise_schedule: return guess_noise_schedule(group);
     case Tag::flow_step: return guess_flow_step(group);
     case Tag::lora_apply: return guess_lora(group);

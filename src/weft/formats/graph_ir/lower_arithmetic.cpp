@@ -125,8 +125,8 @@ void lower_flow_step(LowerContext& c) {
     const Value scale = c.activation("exp", c.activation("neg", log_scale));
     return c.result(0, c.binary("add", c.binary("mul", c.binary("sub", x, bias), scale), mean));
   }
-  const Value scaled = c.binary("mul", c.binary("sub", x, mean), c.activation("exp", log_scale));
-  c.result(0, c.binary("add", scaled, bias));
+  const Value centered = c.binary("sub", x, mean);
+  c.result(0, c.binary("add", c.binary("mul", centered, c.activation("exp", log_scale)), bias));
 }
 
 void lower_quantize(LowerContext& c) {

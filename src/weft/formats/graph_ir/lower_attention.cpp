@@ -127,15 +127,21 @@ void lower_kv_cache(LowerContext& c) {
   const RuleContext rules = c.rule_context();
   const KvRows k = required_rows(c, rules, 0), v = required_rows(c, rules, 1);
   const Value k_rows = cache_rows(c, 0, k), v_rows = cache_rows(c, 1, v);
-  if (c.dtype(k_rows) != c.dtype(v_rows))
-    c.unsupported(fmt::format("a state holds one dtype, and K is {} where V is {}", to_string(c.dtype(k_rows)),
-                              to_string(c.dtype(v_rows))));
-  StateDecl state;
-  state.name = c.node.outputs[0];
-  state.dtype = c.dtype(k_rows);
-  state.planes = {k.width, v.width};
-  state.length = cache_length(c, c.shape(k_rows)[0], c.target().tokens);
-  c.mir().add_state(std::move(state));
+  const auto state = [&](std::size_t output, std::vector<std::int64_t> planes, DType dtype) {
+    c.mir().add_state({.name = c.node.outputs[output],
+                       .dtype = dtype,
+                       .planes = std::move(planes),
+                       .length = cache_length(c, c.shape(k_rows)[0], c.target().tokens),
+                       .capacity = {}});
+  };
+  // A state holds one dtype.
+  if (c.dtype(k_rows) != c.dtype(v_rows)) {
+    state(0, {k.width}, c.dtype(k_rows));
+    state(1, {v.width}, c.dtype(v_rows));
+    c.result(0, c.emit("RowsAppend", {k_rows}, {{"slot", c.node.outputs[0]}}));
+    return c.result(1, c.emit("RowsAppend", {v_rows, k_rows}, {{"slot", c.node.outputs[1]}}));
+  }
+  state(0, {k.width, v.width}, c.dtype(k_rows));
   const std::int32_t node = c.emit_node("KvAppend", {k_rows, v_rows}, {{"slot", c.node.outputs[0]}});
   c.result(0, {node, 0});
   c.result(1, {node, 1});

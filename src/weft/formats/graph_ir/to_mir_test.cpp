@@ -38,8 +38,7 @@ TEST(GraphIrToMir, EveryOpThatMirCoversKeepsItsTypes) {
       EXPECT_EQ(error.code(), "UnsupportedOp") << name << ": " << error.what();
       EXPECT_THAT(error.what(), HasSubstr(std::string(name)));
       EXPECT_THAT(error.what(), HasSubstr("node 0 (id 0)"));
-      // Of covered ops, a cache of two dtypes is not.
-      EXPECT_TRUE(is_without_ops(good.op.tag) || good.op.tag == Tag::kv_cache) << name;
+      EXPECT_TRUE(is_without_ops(good.op.tag)) << name;
       continue;
     }
     EXPECT_NO_THROW(verify(mir)) << name;
@@ -200,6 +199,16 @@ TEST(GraphIrToMir, CacheRowsComeTokenByToken) {
   EXPECT_EQ(error_of([&] { ops({-1, -1, 8}, 2); }).code(), "AmbiguousLayout");
 }
 
+TEST(GraphIrToMir, CachesOfTwoTypesAreTwoStates) {
+  const weft::Graph mir = to_mir(one_node(make_op(Tag::kv_cache), {{-1, 4}, {{-1, 6}, DType::u8}}));
+  EXPECT_THAT(ops_of(mir), ElementsAre("RowsAppend", "RowsAppend"));
+  ASSERT_EQ(mir.states().size(), 2u);
+  EXPECT_EQ(mir.states()[0].dtype, DType::f32);
+  EXPECT_EQ(mir.states()[1].dtype, DType::u8);
+  EXPECT_EQ(mir.states()[0].length, mir.states()[1].length);
+  EXPECT_EQ(last_node(mir).constraints.size(), 1u);  // as many rows of V as of K
+}
+
 TEST(GraphIrToMir, CachesOfOtherLengthCountForThemselves) {
   Graph graph = cached_graph();
   graph.inputs.push_back({"extra", {{3, 8}, DType::f32, {}, {}}});
@@ -260,8 +269,6 @@ TEST(GraphIrToMir, ErrorsNameTheNode) {
   EXPECT_EQ(open.code(), "UnsupportedOp");
   EXPECT_THAT(open.what(),
               HasSubstr("[PixelUnshuffle] node 0 (id 0): op PixelUnshuffle (tag 102): the height must be known"));
-  const Error mixed = error_of([] { to_mir(one_node(make_op(Tag::kv_cache), {{2, 4}, {{2, 4}, DType::f16}})); });
-  EXPECT_EQ(mixed.code(), "UnsupportedOp");
 }
 
 }  // namespace
