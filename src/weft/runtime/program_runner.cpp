@@ -180,7 +180,14 @@ void ProgramRunner::bind_symbols(std::span<const TensorView> inputs) {
     if (bound_[s] == 0)
       fail(ErrorKind::invalid_argument, "UnboundSymbol", compiled_->graph.name(),
            "dimension {} has no value in this run", program.sizes.symbols()[s]);
-  program.sizes.eval(symbols_, sizes_);
+  try {
+    program.sizes.eval(symbols_, sizes_);
+  } catch (const Error&) {
+    DimBinding sizes;
+    for (std::size_t s = 0; s < symbols_.size(); ++s) sizes[program.sizes.symbols()[s]] = symbols_[s];
+    run_shapes(compiled_->graph, sizes);  // says at which node
+    throw;
+  }
 }
 
 void ProgramRunner::check_sizes(std::span<const TensorView> inputs) const {
@@ -360,9 +367,7 @@ void ProgramRunner::execute() {
     try {
       instruction.step->run(frame);
     } catch (const Error& error) {
-      if (error.where().empty())
-        throw Error(error.kind(), error.code(), compiled_->graph.where(instruction.node), error.message());
-      throw;
+      throw node_error(error, instruction.backend, compiled_->graph.where(instruction.node));
     } catch (const std::bad_alloc&) {
       fail(ErrorKind::out_of_memory, "OutOfMemory", compiled_->graph.where(instruction.node),
            "the machine has no memory left");
@@ -462,6 +467,51 @@ void ProgramRunner::truncate(std::int64_t rows) {
   if (rows < 0) fail(ErrorKind::invalid_argument, "InvalidArgument", "truncate", "{} rows cannot be kept", rows);
   for (lir::SlotStorage& slot : slots_) slot.length = std::min(slot.length, rows);
   past_ = std::min(past_, rows);
+}
+
+SequenceState ProgramRunner::state() const {
+  SequenceState state{
+      .past = past_, .runs = runs_, .generators = {generators_.begin(), generators_.end()}, .slots = {}};
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    const lir::Slot& slot = compiled_->program.slots[i];
+    const lir::SlotStorage& storage = slots_[i];
+    SequenceState::Slot& saved = state.slots.emplace_back();
+    saved = {.name = slot.name, .layout = slot.layout->name(), .rows = storage.length, .planes = {}};
+    for (std::size_t plane = 0; plane < storage.planes.size(); ++plane) {
+      std::vector<std::byte>& bytes = saved.planes.emplace_back(slot.layout->plane_bytes(plane, storage.length));
+      slot.layout->move(plane, storage.planes[plane], storage.capacity, bytes.data(), storage.length, storage.length);
+    }
+  }
+  return state;
+}
+
+void ProgramRunner::set_state(const SequenceState& state) {
+  const lir::Program& program = compiled_->program;
+  std::vector<ExpectedSlot> expected;
+  for (std::size_t i = 0; i < program.slots.size(); ++i) {
+    const lir::Slot& slot = program.slots[i];
+    const std::int64_t rows = i < state.slots.size() ? state.slots[i].rows : 0, capacity = compiled_->capacity(slot);
+    if (capacity > 0 && rows > capacity)
+      fail(ErrorKind::out_of_range, "ContextOverflow", "@" + slot.name, "the state has {} rows, the context {}", rows,
+           capacity);
+    ExpectedSlot& wanted = expected.emplace_back(ExpectedSlot{slot.name, slot.layout->name(), {}});
+    for (std::size_t plane = 0; plane < slot.layout->plane_count(); ++plane)
+      wanted.plane_bytes.push_back(slot.layout->plane_bytes(plane, rows));
+  }
+  require_slots(state, expected);
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    const SequenceState::Slot& saved = state.slots[i];
+    lir::SlotStorage& storage = slots_[i];
+    storage.length = 0;
+    if (saved.rows > storage.capacity) grow_slot(i, saved.rows);
+    for (std::size_t plane = 0; plane < storage.planes.size(); ++plane)
+      program.slots[i].layout->move(plane, saved.planes[plane].data(), saved.rows, storage.planes[plane],
+                                    storage.capacity, saved.rows);
+    storage.length = saved.rows;
+  }
+  generators_ = {state.generators.begin(), state.generators.end()};
+  past_ = state.past;
+  runs_ = state.runs;
 }
 
 std::vector<OpTiming> ProgramRunner::timings() const {

@@ -192,8 +192,8 @@ class AttentionStep final : public lir::Step {
   void run(const Frame& frame) const override {
     const std::int64_t rows = frame.size(plan_.rows), keys = frame.size(plan_.keys), batches = frame.size(plan_.batch);
     if (plan_.strict && plan_.causal && keys < rows)
-      fail(ErrorKind::shape_mismatch, "ShapeMismatch", "", "{} keys for {} causal queries: expected at least as many",
-           keys, rows);
+      fail(ErrorKind::shape_mismatch, "ShapeMismatch", "",
+           "causal attention of {} queries over {} keys: the first queries see nothing", rows, keys);
     AttentionArgs args;
     args.heads = plan_.heads;
     args.rows = rows;

@@ -41,9 +41,12 @@ void add_score_attributes(const LowerContext& c, Attributes& attributes) {
 
 // One new operand of a KvCache as [rows, width].
 Value cache_rows(LowerContext& c, std::size_t input, const KvRows& rows) {
-  const Value value = c.raw(input);
-  const weft::Shape& shape = c.shape(value);
+  Value value = c.raw(input);
+  const weft::Shape shape = c.shape(value);
   if (shape.rank() == 2 && shape.back() == weft::Dim(rows.width)) return value;
+  // One piece of one sequence: each run checks that there are no more.
+  if (rows.batched && !shape[0].is_static())
+    value = c.emit("Split", {value}, {{"axis", 0}, {"sizes", std::vector<std::int64_t>{1}}});
   Value tokens_first = value;
   if (rows.layout == HeadLayout::bhsd) tokens_first = c.transpose(value, {0, 2, 1, 3});
   if (rows.layout == HeadLayout::hsd) tokens_first = c.transpose(value, {1, 0, 2});
