@@ -8,6 +8,7 @@
 #include "weft/formats/graph_ir/test_graphs.h"
 #include "weft/formats/graph_ir/to_mir.h"
 #include "weft/runtime/graph_executor.h"
+#include "weft/runtime/session.h"
 
 namespace weft {
 namespace {
@@ -124,6 +125,16 @@ TEST(SequenceState, TruncatedItForgetsTheRest) {
     plain.reset();
     EXPECT_TRUE(same(cut.run({{"ids", ids({6, 1})}}), plain.run({{"ids", ids({6, 1})}})));
   }
+}
+
+TEST(SequenceState, OfACompiledGraph) {
+  CompiledGraph first = Session().compile(graph_ir::to_mir(decoder()));
+  first.set_params(WeightMap({{"model.table", Tensor::zeros(DType::f32, {7, 8})}}));
+  first.run({{"ids", ids({1, 2, 3})}});
+  CompiledGraph second = first.clone();
+  second.restore(first.save());
+  EXPECT_EQ(second.past_length(), 3);
+  EXPECT_TRUE(same(first.run({{"ids", ids({4})}}), second.run({{"ids", ids({4})}})));
 }
 
 TEST(SequenceState, WhatDoesNotFitIsRefused) {

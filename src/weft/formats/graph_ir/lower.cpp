@@ -73,10 +73,6 @@ Value LowerContext::scalar(double value) {
   return emit("Constant", {}, {{"value", Tensor::from(std::span<const float>(&narrowed, 1), {})}});
 }
 
-Value LowerContext::vector(const std::vector<float>& values) {
-  return emit("Constant", {}, {{"value", Tensor::from(values, {static_cast<std::int64_t>(values.size())})}});
-}
-
 Value LowerContext::reshape(Value x, const weft::Shape& dims) {
   if (shape(x) == dims) return x;
   std::vector<std::int64_t> sizes;

@@ -45,7 +45,6 @@ class LowerContext {
   Value activation(const char* kind, Value x);
   Value matmul(Value x, Value w) { return emit("MatMul", {x, w}, {{"transpose_b", true}}); }
   Value scalar(double value);
-  Value vector(const std::vector<float>& values);
   // To dims of which at most one is symbolic; the value itself when it has them.
   Value reshape(Value x, const weft::Shape& dims);
   Value transpose(Value x, std::vector<std::int64_t> perm) {
