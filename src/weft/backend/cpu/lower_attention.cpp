@@ -290,7 +290,6 @@ std::string refuse_queries(const Graph& graph, const Node& node) {
     if (operand(i).defined() && !is_f32(graph, operand(i))) return "an operand is not f32";
   for (const std::size_t i : {3, 4})
     if (operand(i).defined() && graph.type(operand(i)).shape.rank() > 4) return "the mask has more than four axes";
-  if (!node.boolean("causal") && node.optional_integer("window_keys")) return "a window to both sides";
   return {};
 }
 
