@@ -105,7 +105,7 @@ Guesses guess_flow_step(const NodeGroup& group) {
 Guesses guess_lora(const NodeGroup& group) {
   if (group.size() != 5 || group.find("Constant") == nullptr) return {};
   const Value x = group.input(0, 0), down = group.input(0, 1), up = group.input(1, 1), y = group.input(4, 0);
-  if (!down.defined()) return {};
+  if (!down.defined() || group.mir.type(down).shape.rank() != 2) return {};
   const auto rank = group.mir.type(down).shape[0].value();
   if (!rank || *rank < 1 || *rank > std::numeric_limits<std::uint32_t>::max()) return {};
   // Of the numbers whose quotient by the rank is the factor, the one with the fewest digits.
