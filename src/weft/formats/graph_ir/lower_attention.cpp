@@ -94,7 +94,12 @@ void lower_attention(LowerContext& c) {
                         {"mask_axes", "right"}};
   add_score_attributes(c, attributes);
   // Keys and values stay in the type that they are cached in. A mask of numbers is added to the scores.
-  std::vector<Value> inputs{c.real(0), c.raw(1), c.raw(2)};
+  const auto cached_or_real = [&](std::size_t input) {
+    const Value value = c.raw(input);
+    return c.mir().node(value.node).schema->effects.slots.empty() ? c.real(input) : value;
+  };
+  const Value q = c.real(0), k = cached_or_real(1), v = cached_or_real(2);
+  std::vector<Value> inputs{q, k, v};
   if (c.input_count() > 3) {
     const Value mask = c.raw(3);
     if (c.dtype(mask) == DType::boolean)
