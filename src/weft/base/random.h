@@ -17,6 +17,14 @@ class WEFT_API Pcg32 {
   std::uint32_t next();
   double uniform();  // next() / 2^32, in [0, 1)
 
+  // To go on later where it is now.
+  std::uint64_t state() const { return state_; }
+  static Pcg32 from_state(std::uint64_t state) {
+    Pcg32 generator(0);
+    generator.state_ = state;
+    return generator;
+  }
+
   friend bool operator==(const Pcg32&, const Pcg32&) = default;
 
  private:

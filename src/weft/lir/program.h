@@ -76,6 +76,8 @@ struct SlotPlane {
   std::int64_t block_rows = 1;
   std::uint64_t block_bytes = 0;
   bool adjacent = true;
+
+  std::int64_t blocks_for(std::int64_t rows) const { return (rows + block_rows - 1) / block_rows; }
 };
 
 // How a backend keeps the rows of a state slot.
@@ -85,6 +87,8 @@ class SlotLayout {
   virtual ~SlotLayout() = default;
   const std::string& name() const { return name_; }  // "f16 heads"
   const std::vector<SlotPlane>& planes() const { return planes_; }
+  // Zeros for rows [first, ...) of a block, for those whose bytes are compared.
+  virtual void clear(std::byte* /*block*/, std::int64_t /*first*/) const {}
   std::uint64_t row_bytes() const {  // of all planes
     std::uint64_t bytes = 0;
     for (const SlotPlane& plane : planes_) bytes += plane.block_bytes / static_cast<std::uint64_t>(plane.block_rows);

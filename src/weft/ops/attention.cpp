@@ -14,8 +14,6 @@ namespace {
 
 enum Operand : std::size_t { query, key, value, mask, bias, sink };
 
-std::string listed(const std::vector<std::string>& names) { return fmt::format("{}", fmt::join(names, ", ")); }
-
 void check_attributes(const InferContext& context) {
   const Node& node = context.node();
   constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();  // keeps products of sizes within 64 bits
@@ -29,40 +27,6 @@ void check_attributes(const InferContext& context) {
     context.fail_attribute("softcap", "expected a finite number above 0, or none");
   if (const auto scale = node.optional_real("scale"); scale && !std::isfinite(*scale))
     context.fail_attribute("scale", "expected a finite number");
-}
-
-// Decides the layout of an operand and stores it. `width` is unknown for v.
-HeadDims resolve_layout(InferContext& context, std::size_t input, const char* attribute, std::int64_t heads,
-                        std::optional<std::int64_t> width, const std::string& preferred) {
-  const Shape& shape = context.shape(input);
-  const std::string name(context.node().schema->inputs[input].name);
-  const std::vector<std::string> possible = layouts_of_rank(shape.rank());
-  if (possible.empty()) context.fail_shape(fmt::format("{} is {}, expected rank 1 to 4", name, shape.text()));
-  const std::string given = context.node().text(attribute);
-  const std::string expected = width ? fmt::format("{} heads of {}", heads, *width) : fmt::format("{} heads", heads);
-  if (given == "auto") {
-    const auto chosen = choose_layout(shape, heads, width, preferred);
-    if (!chosen) {
-      const bool none = fitting_layouts(shape, heads, width).empty();
-      if (none && shape.is_static())
-        context.fail_shape(
-            fmt::format("{} is {}: as {} it has not {}", name, shape.text(), listed(possible), expected));
-      context.fail_attribute(attribute, fmt::format("{} is {} with {}: that does not say which of {} it is; name one",
-                                                    name, shape.text(), expected, listed(possible)));
-    }
-    context.set_attribute(attribute, *chosen);
-    return *head_dims(shape, *chosen, heads);
-  }
-  if (std::find(possible.begin(), possible.end(), given) == possible.end())
-    context.fail_attribute(attribute, fmt::format("{} does not fit {} of shape {}: expected one of {}", given, name,
-                                                  shape.text(), listed(possible)));
-  const auto dims = head_dims(shape, given, heads);
-  if (!dims) context.fail_shape(fmt::format("{} is {}: as {} it has not {}", name, shape.text(), given, expected));
-  context.require_equal(dims->heads, Dim(heads), fmt::format("the heads of {} {} as {}", name, shape.text(), given));
-  if (width)
-    context.require_equal(dims->width, Dim(*width),
-                          fmt::format("the head width of {} {} as {}", name, shape.text(), given));
-  return *dims;
 }
 
 // num_kv_heads as given, else from the shape of k under its own layout or that of q.
@@ -185,14 +149,6 @@ Dim attention_flops(const InferContext& context) {
   const auto k = head_dims(context.shape(key), node.text("k_layout"), kv_heads);
   const auto v = head_dims(context.shape(value), node.text("v_layout"), kv_heads);
   return q->batch * q->heads * q->tokens * k->tokens * (Dim(2) * (q->width + v->width) + Dim(5));
-}
-
-AttributeSpec layout_attribute(const char* name, const char* doc) {
-  return {.name = name,
-          .type = AttributeType::choice,
-          .default_value = std::string("auto"),
-          .doc = doc,
-          .choices = head_layouts()};
 }
 
 const OpRegistration attention{{

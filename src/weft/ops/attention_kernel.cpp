@@ -26,26 +26,6 @@ constexpr std::int64_t tile_keys = 512;
 constexpr std::int64_t block_rows = 32;  // queries of a block times the heads that share their keys, as far as possible
 constexpr std::int64_t worthwhile_products = 1 << 16;
 
-// Sizes and steps, in elements, of one operand.
-struct Heads {
-  std::int64_t batch = 1, heads = 1, tokens = 1, width = 1;
-  std::int64_t batch_step = 0, head_step = 0, token_step = 0;
-
-  Heads(const std::vector<std::int64_t>& dims, const std::string& layout, std::int64_t head_count) : heads(head_count) {
-    const auto sizes = head_dims(Shape(dims), layout, head_count);
-    batch = *sizes->batch.value();
-    tokens = *sizes->tokens.value();
-    width = *sizes->width.value();
-    const bool head_major = is_head_major(layout);
-    head_step = head_major ? tokens * width : width;
-    token_step = head_major ? width : heads * width;
-    batch_step = batch == 1 ? 0 : heads * tokens * width;
-  }
-  std::int64_t at(std::int64_t b, std::int64_t h, std::int64_t s) const {
-    return b * batch_step + h * head_step + s * token_step;
-  }
-};
-
 struct KeyRange {
   std::int64_t begin = 0, end = 0;
   std::int64_t size() const { return end - begin; }
@@ -73,7 +53,7 @@ struct ScoreOperand {
 };
 
 struct Problem {
-  Heads q, k, v, y;
+  HeadSteps q, k, v, y;
   bool causal = false;
   std::optional<std::int64_t> window;
   double scale = 1;

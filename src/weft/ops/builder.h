@@ -153,6 +153,7 @@ WEFT_API Var reshape(Var x, std::vector<std::int64_t> shape);  // one -1: what r
 WEFT_API Var transpose(Var x, std::vector<std::int64_t> perm = {});
 WEFT_API Var concat(std::vector<Var> parts, std::int64_t axis);
 WEFT_API std::vector<Var> split(Var x, std::vector<std::int64_t> sizes, std::int64_t axis);
+WEFT_API std::vector<Var> chunk(Var x, std::int64_t chunks, std::int64_t axis);  // equal pieces
 WEFT_API Var narrow(Var x, std::int64_t axis, std::int64_t start, std::int64_t length);
 WEFT_API Var expand(Var x, Shape shape);  // -1 keeps a size
 
@@ -196,6 +197,9 @@ struct MatMulOptions {
 };
 // With transpose_b, b may stay packed (block or fixed point), or f16 or bf16 beside an f32 a.
 WEFT_API Var matmul(Var a, Var b, MatMulOptions options = {});
+
+WEFT_API Var kron(Var a, Var b);
+WEFT_API Var matrix_inverse(Var a);  // of the last two axes
 
 struct RmsNormOptions {
   double eps = 1e-6;
@@ -253,6 +257,34 @@ struct AttentionOptions {
 };
 WEFT_API Var attention(Var q, Var k, Var v, AttentionOptions options);
 
+// Inside windows of consecutive tokens, in which the layouts of q, k and v are found as Attention finds them.
+struct WindowAttentionOptions {
+  std::int64_t heads = 0, head_dim = 0, window_size = 0;  // must be given
+  std::int64_t shift = 0;                                 // by how much tokens are rolled left first
+  std::optional<double> scale = {};                       // absent: 1 / sqrt(head_dim)
+  Var bias = {};                                          // [heads, window_size, window_size], or one per window
+  std::string layout = "auto";
+};
+WEFT_API Var window_attention(Var q, Var k, Var v, WindowAttentionOptions options);
+
+// --- positions ----------------------------------------------------------------------------------------------------
+
+struct SinusoidalEmbedOptions {
+  std::int64_t dim = 0;  // must be given
+  std::string layout = "interleaved";
+};
+WEFT_API Var sinusoidal_embed(Var t, SinusoidalEmbedOptions options);
+
+struct RelativePositionBiasOptions {
+  std::int64_t num_buckets = 0;  // must be given
+  bool bidirectional = true;
+  std::int64_t max_distance = 128;
+};
+// Added to scores [..., H, Sq, Sk]; or of positions, [1, H, Sq, Sk]. Float positions go through to_index.
+WEFT_API Var relative_position_bias(Var table, Var scores, RelativePositionBiasOptions options);
+WEFT_API Var relative_position_bias(Var table, Var q_pos, Var k_pos, RelativePositionBiasOptions options);
+WEFT_API Var interpolate_table(Var t, Var table);
+
 struct SampleOptions {
   std::string method = "chain";
   double temperature = 1.0;
@@ -271,6 +303,12 @@ WEFT_API Var sample(Var logits, SampleOptions options = {}, Var u = {});
 
 // Appends rows to a state that the graph declares (Graph::add_state); all rows of both planes.
 WEFT_API std::pair<Var, Var> kv_append(const std::string& slot, Var k, Var v);
+
+// The same for a state of one plane; `beside`, where given, has to have as many rows.
+WEFT_API Var rows_append(const std::string& slot, Var rows, Var beside = {});
+// Rows of head_dim numbers as a scale and `bits` a number.
+WEFT_API Var kv_compress(Var x, std::int64_t head_dim, std::int64_t bits);
+WEFT_API Var kv_decompress(Var packed, std::int64_t head_dim, std::int64_t bits);
 
 // --- fused ops: passes make them, see weft/passes/pipeline.h -------------------------------------------------------
 // They take operands as they are: no promotion.

@@ -25,6 +25,10 @@ std::vector<Var> split(Var x, std::vector<std::int64_t> sizes, std::int64_t axis
   return emit_all(x.graph(), "Split", {x}, {{"axis", axis}, {"sizes", AttributeValue(std::move(sizes))}});
 }
 
+std::vector<Var> chunk(Var x, std::int64_t chunks, std::int64_t axis) {
+  return emit_all(x.graph(), "Chunk", {x}, {{"axis", axis}, {"chunks", chunks}});
+}
+
 Var narrow(Var x, std::int64_t axis, std::int64_t start, std::int64_t length) {
   return emit(x.graph(), "Narrow", {x}, {{"axis", axis}, {"start", start}, {"len", length}});
 }

@@ -1,4 +1,4 @@
-// Concat, Split, Narrow: pieces along one axis.
+// Concat, Split, Chunk, Narrow: pieces along one axis.
 #include <cstring>
 #include <limits>
 #include <string>
@@ -95,6 +95,27 @@ void run_split(const KernelContext& context) {
     copy_slice(x, axis, start_of_piece(context.node(), port), context.output(port));
 }
 
+void infer_chunk(InferContext& context) {
+  context.require_rank(0, 1, std::numeric_limits<std::size_t>::max());
+  const Shape& shape = context.shape(0);
+  const std::size_t axis = context.axis("axis", shape.rank());
+  const std::int64_t chunks = context.node().integer("chunks");
+  constexpr std::int64_t most = 65536;
+  if (chunks < 1 || chunks > most)
+    context.fail_attribute("chunks", fmt::format("it is {}, expected 1 to {}", chunks, most));
+  const Dim size = floor_div(shape[axis], chunks);
+  context.require_equal(size * Dim(chunks), shape[axis], fmt::format("axis {} and {} equal chunks", axis, chunks));
+  if (size.is_static()) require_whole_blocks(context, context.dtype(0), axis, shape.rank(), *size.value());
+  for (std::int64_t i = 0; i < chunks; ++i) context.output(with_size(shape, axis, size), context.dtype(0));
+}
+
+void run_chunk(const KernelContext& context) {
+  const Tensor& x = context.input(0);
+  const std::size_t axis = context.axis("axis", x.rank());
+  for (std::size_t port = 0; port < context.output_count(); ++port)
+    copy_slice(x, axis, static_cast<std::int64_t>(port) * context.output(port).dim(axis), context.output(port));
+}
+
 void infer_narrow(InferContext& context) {
   context.require_rank(0, 1, std::numeric_limits<std::size_t>::max());
   const Shape& shape = context.shape(0);
@@ -151,6 +172,26 @@ const OpRegistration split{{
         [](const Node& node, const RunDims& run, std::size_t port) {
           return slice_view(run.inputs[0], node.integer("axis"), start_of_piece(node, port));
         },
+    .flops = no_flops,
+}};
+
+const OpRegistration chunk{{
+    .name = "Chunk",
+    .tag = 47,
+    .family = "slices",
+    .maths = "Consecutive pieces of x along an axis, all equally long; each run checks that the axis divides.",
+    .attributes = {axis_attribute(),
+                   {.name = "chunks", .type = AttributeType::integer, .required = true, .doc = "how many pieces"}},
+    .inputs = {{"x"}},
+    .outputs = {{"pieces", true}},
+    .op_class = OpClass::movement,
+    .infer = infer_chunk,
+    .reference = run_chunk,
+    .view = [](const Node& node, const RunDims& run, std::size_t port) -> std::optional<ViewOf> {
+      const std::int64_t axis = node.integer("axis"), rank = static_cast<std::int64_t>(run.inputs[0].size());
+      const std::int64_t size = run.outputs[port][static_cast<std::size_t>(axis < 0 ? axis + rank : axis)];
+      return slice_view(run.inputs[0], axis, static_cast<std::int64_t>(port) * size);
+    },
     .flops = no_flops,
 }};
 

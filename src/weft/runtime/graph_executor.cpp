@@ -35,6 +35,13 @@ Tensor GraphExecutor::run_first(const NamedTensors& inputs) {
 
 void GraphExecutor::reset() { runner_->reset(); }
 void GraphExecutor::truncate(std::int64_t rows) { runner_->truncate(rows); }
+std::vector<std::byte> GraphExecutor::save() const { return to_bytes(runner_->state()); }
+void GraphExecutor::restore(std::span<const std::byte> state) { runner_->set_state(state_from_bytes(state)); }
+GraphExecutor GraphExecutor::fork() const {
+  GraphExecutor twin = another();
+  twin.runner_->set_state(runner_->state());
+  return twin;
+}
 std::int64_t GraphExecutor::past_length() const { return runner_->past(); }
 const Graph& GraphExecutor::graph() const { return runner_->graph(); }
 const std::vector<Placement>& GraphExecutor::placements() const { return runner_->placements(); }

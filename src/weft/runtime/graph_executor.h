@@ -8,6 +8,7 @@
 // above all, walks the nodes one by one.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -129,6 +130,12 @@ class WEFT_API GraphExecutor {
   void reset();
   // Keeps the first `rows` rows and positions.
   void truncate(std::int64_t rows);
+  // Rows, position and generators as bytes, and an executor as it was then. They fit executors of the same graph on the
+  // same backend with the same kv_dtype; BadState, StateMismatch and ContextOverflow leave the state as it was.
+  std::vector<std::byte> save() const;
+  void restore(std::span<const std::byte> state);
+  // A second executor over the same prepared graph that goes on from this one's state. Its rows are copied.
+  GraphExecutor fork() const;
 
   std::int64_t past_length() const;
   const Graph& graph() const;

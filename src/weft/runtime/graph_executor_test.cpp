@@ -244,6 +244,37 @@ TEST(GraphExecutor, AFailedRunLeavesTheStateAsItWas) {
   EXPECT_THAT(values_of(executor.run(rows(1, 4)).at("v_full")), ElementsAre(100, 101, 104));
 }
 
+// A backend that takes every node and runs none.
+class Boaster final : public Backend {
+ public:
+  std::string_view name() const override { return "boaster"; }
+  Support supports(const Graph&, std::int32_t) const override { return {}; }
+  void execute(const KernelContext&) const override {
+    throw Error(ErrorKind::unsupported_op, "UnsupportedOp", "", "no kernel after all");
+  }
+};
+
+TEST(GraphExecutor, ABackendThatRefusesWhatItClaimedIsAFailureAndNoFallback) {
+  const auto add = [] { BackendRegistry::global().add("boaster", [] { return std::make_unique<Boaster>(); }); };
+  add();
+  try {
+    add();
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), "BackendInit");
+  }
+  auto executor = GraphExecutor::prepare(cache_graph(), WeightMap(), {.backend = "boaster"});
+  try {
+    executor.run(rows(2, 0));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), "BackendFailure");
+    EXPECT_THAT(error.what(), HasSubstr("backend boaster said that it takes this node"));
+    EXPECT_THAT(error.where(), HasSubstr("[KvAppend]"));
+  }
+  EXPECT_EQ(executor.past_length(), 0);
+}
+
 TEST(GraphExecutor, BackendsAreChosenPerNodeWithAReason) {
   Fragile::install("Activation");
   Graph graph;

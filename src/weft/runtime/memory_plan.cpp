@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "weft/base/error.h"
+
 namespace weft {
 
 Liveness::Liveness(const Graph& graph) : freed_(graph.nodes().size()) {
@@ -28,9 +30,13 @@ Liveness::Liveness(const Graph& graph) : freed_(graph.nodes().size()) {
 RunShapes run_shapes(const Graph& graph, const DimBinding& binding) {
   RunShapes shapes;
   shapes.reserve(graph.nodes().size());
-  for (const Node& node : graph.nodes()) {
+  for (std::int32_t i = 0; i < graph.size(); ++i) {
     auto& outputs = shapes.emplace_back();
-    for (const OutputInfo& output : node.outputs) outputs.push_back(output.type.shape.eval(binding));
+    try {
+      for (const OutputInfo& output : graph.node(i).outputs) outputs.push_back(output.type.shape.eval(binding));
+    } catch (const Error& error) {
+      throw Error(error.kind(), error.code(), graph.where(i), error.message());
+    }
   }
   return shapes;
 }

@@ -21,6 +21,12 @@ namespace {
 // Rows of room in a slot without a bound.
 constexpr std::int64_t default_reservation = 1 << 16;
 
+void move_blocks(const lir::SlotPlane& plane, const lir::PlaneStorage& to, const lir::PlaneStorage& from,
+                 std::int64_t blocks) {
+  for (std::int64_t block = 0; block < blocks; ++block)
+    std::memcpy(to.data + block * to.stride, from.data + block * from.stride, plane.block_bytes);
+}
+
 [[noreturn]] void refuse_input(ErrorKind kind, const char* code, const std::string& name, std::string message) {
   throw Error(kind, code, "input \"" + name + "\"", std::move(message));
 }
@@ -106,9 +112,6 @@ std::unique_ptr<Runner> ProgramRunner::another() const { return std::make_unique
 // which huge pages serve well. Rows that are there move along.
 void ProgramRunner::reserve_slots(std::int64_t rows) {
   const lir::Program& program = compiled_->program;
-  const auto blocks_for = [](const lir::SlotPlane& plane, std::int64_t count) {
-    return (count + plane.block_rows - 1) / plane.block_rows;
-  };
   std::vector<lir::SlotStorage> fresh(program.slots.size());
   std::vector<ReservedMemory> memory;
   std::uint64_t turn = 0, turns = 0;
@@ -117,7 +120,7 @@ void ProgramRunner::reserve_slots(std::int64_t rows) {
     fresh[i].capacity = std::max(rows, capacity > 0 ? capacity : default_reservation);
     fresh[i].length = i < slots_.size() ? slots_[i].length : 0;
     for (const lir::SlotPlane& plane : program.slots[i].layout->planes()) {
-      const auto blocks = static_cast<std::uint64_t>(blocks_for(plane, fresh[i].capacity));
+      const auto blocks = static_cast<std::uint64_t>(plane.blocks_for(fresh[i].capacity));
       fresh[i].planes.push_back({});
       if (plane.adjacent) {
         memory.emplace_back(blocks * plane.block_bytes, "state storage");
@@ -140,9 +143,7 @@ void ProgramRunner::reserve_slots(std::int64_t rows) {
         shared += plane.block_bytes;
       }
       if (i >= slots_.size()) continue;
-      const lir::PlaneStorage& from = slots_[i].planes[p];
-      for (std::int64_t block = 0; block < blocks_for(plane, fresh[i].length); ++block)
-        std::memcpy(to.data + block * to.stride, from.data + block * from.stride, plane.block_bytes);
+      move_blocks(plane, to, slots_[i].planes[p], plane.blocks_for(fresh[i].length));
       counters_.state_moved_bytes += plane.block_bytes / static_cast<std::uint64_t>(plane.block_rows) *
                                      static_cast<std::uint64_t>(fresh[i].length);
     }
@@ -203,7 +204,14 @@ void ProgramRunner::bind_symbols(std::span<const TensorView> inputs) {
     if (bound_[s] == 0)
       fail(ErrorKind::invalid_argument, "UnboundSymbol", compiled_->graph.name(),
            "dimension {} has no value in this run", program.sizes.symbols()[s]);
-  program.sizes.eval(symbols_, sizes_);
+  try {
+    program.sizes.eval(symbols_, sizes_);
+  } catch (const Error&) {
+    DimBinding sizes;
+    for (std::size_t s = 0; s < symbols_.size(); ++s) sizes[program.sizes.symbols()[s]] = symbols_[s];
+    run_shapes(compiled_->graph, sizes);  // says at which node
+    throw;
+  }
 }
 
 void ProgramRunner::check_sizes(std::span<const TensorView> inputs) const {
@@ -385,9 +393,7 @@ void ProgramRunner::execute() {
     try {
       instruction.step->run(frame);
     } catch (const Error& error) {
-      if (error.where().empty())
-        throw Error(error.kind(), error.code(), compiled_->graph.where(instruction.node), error.message());
-      throw;
+      throw node_error(error, instruction.backend, compiled_->graph.where(instruction.node));
     } catch (const std::bad_alloc&) {
       fail(ErrorKind::out_of_memory, "OutOfMemory", compiled_->graph.where(instruction.node),
            "the machine has no memory left");
@@ -487,6 +493,58 @@ void ProgramRunner::truncate(std::int64_t rows) {
   if (rows < 0) fail(ErrorKind::invalid_argument, "InvalidArgument", "truncate", "{} rows cannot be kept", rows);
   for (lir::SlotStorage& slot : slots_) slot.length = std::min(slot.length, rows);
   past_ = std::min(past_, rows);
+}
+
+SequenceState ProgramRunner::state() const {
+  SequenceState state{
+      .past = past_, .runs = runs_, .generators = {generators_.begin(), generators_.end()}, .slots = {}};
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    const lir::Slot& slot = compiled_->program.slots[i];
+    const lir::SlotStorage& storage = slots_[i];
+    SequenceState::Slot& saved = state.slots.emplace_back();
+    saved = {.name = slot.name, .layout = slot.layout->name(), .rows = storage.length, .planes = {}};
+    for (std::size_t p = 0; p < storage.planes.size(); ++p) {
+      const lir::SlotPlane& plane = slot.layout->planes()[p];
+      const std::int64_t blocks = plane.blocks_for(storage.length), rest = storage.length % plane.block_rows;
+      std::vector<std::byte>& bytes = saved.planes.emplace_back(static_cast<std::size_t>(blocks) * plane.block_bytes);
+      move_blocks(plane, {bytes.data(), static_cast<std::int64_t>(plane.block_bytes)}, storage.planes[p], blocks);
+      if (rest != 0) slot.layout->clear(bytes.data() + bytes.size() - plane.block_bytes, rest);
+    }
+  }
+  return state;
+}
+
+void ProgramRunner::set_state(const SequenceState& state) {
+  const lir::Program& program = compiled_->program;
+  std::vector<ExpectedSlot> expected;
+  for (std::size_t i = 0; i < program.slots.size(); ++i) {
+    const lir::Slot& slot = program.slots[i];
+    const std::int64_t rows = i < state.slots.size() ? state.slots[i].rows : 0, capacity = compiled_->capacity(slot);
+    if (capacity > 0 && rows > capacity)
+      fail(ErrorKind::out_of_range, "ContextOverflow", "@" + slot.name, "the state has {} rows, the context {}", rows,
+           capacity);
+    ExpectedSlot& wanted = expected.emplace_back(ExpectedSlot{slot.name, slot.layout->name(), {}});
+    for (const lir::SlotPlane& plane : slot.layout->planes())
+      wanted.plane_bytes.push_back(static_cast<std::uint64_t>(plane.blocks_for(rows)) * plane.block_bytes);
+  }
+  require_slots(state, expected);
+  for (lir::SlotStorage& storage : slots_) storage.length = 0;
+  for (std::size_t i = 0; i < slots_.size(); ++i)
+    if (state.slots[i].rows > slots_[i].capacity) reserve_slots(state.slots[i].rows);
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    const SequenceState::Slot& saved = state.slots[i];
+    lir::SlotStorage& storage = slots_[i];
+    for (std::size_t p = 0; p < storage.planes.size(); ++p) {
+      const lir::SlotPlane& plane = program.slots[i].layout->planes()[p];
+      auto* bytes = const_cast<std::byte*>(saved.planes[p].data());
+      move_blocks(plane, storage.planes[p], {bytes, static_cast<std::int64_t>(plane.block_bytes)},
+                  plane.blocks_for(saved.rows));
+    }
+    storage.length = saved.rows;
+  }
+  generators_ = {state.generators.begin(), state.generators.end()};
+  past_ = state.past;
+  runs_ = state.runs;
 }
 
 std::vector<OpTiming> ProgramRunner::timings() const {

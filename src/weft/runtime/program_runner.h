@@ -45,6 +45,8 @@ class ProgramRunner final : public Runner, private StateAccess {
   std::span<const TensorView> run_views(std::span<const TensorView> inputs) override;
   void reset() override;
   void truncate(std::int64_t rows) override;
+  SequenceState state() const override;
+  void set_state(const SequenceState& state) override;
   std::int64_t past() const override { return past_; }
   const Graph& graph() const override { return compiled_->graph; }
   const std::vector<Placement>& placements() const override { return compiled_->placements; }

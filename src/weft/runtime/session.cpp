@@ -87,6 +87,8 @@ std::span<const TensorView> CompiledGraph::run_views(std::span<const TensorView>
 
 void CompiledGraph::reset() { impl_->runner.reset(); }
 void CompiledGraph::truncate(std::int64_t rows) { impl_->runner.truncate(rows); }
+std::vector<std::byte> CompiledGraph::save() const { return to_bytes(impl_->runner.state()); }
+void CompiledGraph::restore(std::span<const std::byte> state) { impl_->runner.set_state(state_from_bytes(state)); }
 std::int64_t CompiledGraph::past_length() const { return impl_->runner.past(); }
 const Graph& CompiledGraph::graph() const { return impl_->graph(); }
 

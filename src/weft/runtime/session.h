@@ -9,6 +9,8 @@
 // and the packed weights, and has memory and state of its own. set_param() on one does not reach its clones.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <span>
@@ -45,6 +47,9 @@ class WEFT_API CompiledGraph {
 
   void reset();
   void truncate(std::int64_t rows);
+  // As GraphExecutor has them.
+  std::vector<std::byte> save() const;
+  void restore(std::span<const std::byte> state);
   std::int64_t past_length() const;
   const Graph& graph() const;  // after the passes
 

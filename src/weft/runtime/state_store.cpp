@@ -125,6 +125,45 @@ void StateStore::reset() {
   for (Slot& slot : slots_) slot.committed = slot.pending = 0;
 }
 
+namespace {
+
+std::string rows_layout(const RowStorage& plane) { return fmt::format("plain {} rows", to_string(plane.dtype())); }
+
+}  // namespace
+
+std::vector<SequenceState::Slot> StateStore::save() const {
+  std::vector<SequenceState::Slot> saved;
+  for (const Slot& slot : slots_) {
+    SequenceState::Slot& copy = saved.emplace_back();
+    copy = {.name = slot.name, .layout = rows_layout(slot.planes.front()), .rows = slot.committed, .planes = {}};
+    for (const RowStorage& plane : slot.planes) {
+      const Tensor rows = plane.view(slot.committed);
+      copy.planes.emplace_back(rows.bytes().begin(), rows.bytes().end());
+    }
+  }
+  return saved;
+}
+
+void StateStore::restore(const SequenceState& state) {
+  std::vector<ExpectedSlot> expected;
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    const Slot& slot = slots_[i];
+    const std::int64_t rows = i < state.slots.size() ? state.slots[i].rows : 0;
+    if (slot.capacity > 0 && rows > slot.capacity)
+      fail(ErrorKind::out_of_range, "ContextOverflow", "@" + slot.name, "the state has {} rows, the context {}", rows,
+           slot.capacity);
+    ExpectedSlot& wanted = expected.emplace_back(ExpectedSlot{slot.name, rows_layout(slot.planes.front()), {}});
+    for (const RowStorage& plane : slot.planes)
+      wanted.plane_bytes.push_back(plane.row_bytes() * static_cast<std::uint64_t>(rows));
+  }
+  require_slots(state, expected);
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    for (std::size_t plane = 0; plane < slots_[i].planes.size(); ++plane)
+      slots_[i].planes[plane].write(0, state.slots[i].planes[plane]);
+    slots_[i].committed = slots_[i].pending = state.slots[i].rows;
+  }
+}
+
 void StateStore::truncate(std::int64_t rows) {
   for (Slot& slot : slots_) slot.committed = slot.pending = std::min(slot.committed, rows);
 }

@@ -12,6 +12,7 @@
 
 #include "weft/base/tensor.h"
 #include "weft/ir/graph.h"
+#include "weft/runtime/sequence_state.h"
 
 namespace weft {
 
@@ -22,6 +23,7 @@ class RowStorage {
   RowStorage(DType dtype, std::int64_t width, std::int64_t reserved_rows);
 
   std::int64_t width() const { return width_; }
+  DType dtype() const { return dtype_; }
   std::size_t row_bytes() const { return row_bytes_; }
   void write(std::int64_t row, std::span<const std::byte> bytes);
   Tensor view(std::int64_t rows) const;  // [rows, width]; stays valid when the storage moves
@@ -57,6 +59,9 @@ class StateStore {
   void commit();
   void rollback();
   void reset();
+  // The committed rows of all slots, and a store as it was then; StateMismatch and ContextOverflow change nothing.
+  std::vector<SequenceState::Slot> save() const;
+  void restore(const SequenceState& state);
   // Forgets all rows from `rows` on, in every slot that has more.
   void truncate(std::int64_t rows);
   std::uint64_t bytes_per_row() const;  // of all slots together

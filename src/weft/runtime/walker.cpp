@@ -32,6 +32,16 @@ class Walker final : public Runner, private StateAccess {
   std::span<const TensorView> run_views(std::span<const TensorView> inputs) override;
   void reset() override;
   void truncate(std::int64_t rows) override;
+  SequenceState state() const override {
+    return {
+        .past = past_, .runs = runs_, .generators = {generators_.begin(), generators_.end()}, .slots = store_.save()};
+  }
+  void set_state(const SequenceState& state) override {
+    store_.restore(state);
+    generators_ = {state.generators.begin(), state.generators.end()};
+    past_ = state.past;
+    runs_ = state.runs;
+  }
   std::int64_t past() const override { return past_; }
   const Graph& graph() const override { return prepared_.graph; }
   const std::vector<Placement>& placements() const override { return prepared_.placements; }
@@ -267,8 +277,7 @@ void Walker::walk(const RunShapes& shapes, Values& values) {
       try {
         execute(i, shapes, values);
       } catch (const Error& error) {
-        if (error.where().empty()) throw Error(error.kind(), error.code(), graph.where(i), error.message());
-        throw;
+        throw node_error(error, prepared_.backend_of[static_cast<std::size_t>(i)]->name(), graph.where(i));
       } catch (const std::bad_alloc&) {
         fail(ErrorKind::out_of_memory, "OutOfMemory", graph.where(i), "the machine has no memory left");
       }

@@ -1,4 +1,4 @@
-"""Cases of Reshape, Transpose, Concat, Split, Narrow, Gather and Expand."""
+"""Cases of Reshape, Transpose, Concat, Split, Chunk, Narrow, Gather and Expand."""
 
 import numpy as np
 from case_writer import Typed
@@ -77,3 +77,8 @@ def build(add):
         v = rng.standard_normal(source).astype("f4")
         sizes = [v.shape[i - len(target)] if s == -1 else s for i, s in enumerate(target)]
         add(f"expand_{name}", "Expand", {"shape": target}, [v], [np.broadcast_to(v, sizes)])
+
+    for axis, chunks in ((0, 2), (1, 3), (-1, 2), (2, 1)):
+        add(f"chunk_{axis % 3}_{chunks}", "Chunk", {"axis": axis, "chunks": chunks}, [x], np.split(x, chunks, axis))
+    add("chunk_empty", "Chunk", {"axis": 1, "chunks": 2}, [z], [z, z])
+    add("chunk_q8_0", "Chunk", {"axis": 1, "chunks": 2}, [packed], pieces)

@@ -172,6 +172,33 @@ void append(const KvLayout& layout, MutableKvBlocks kv, std::int64_t past, std::
   append_heads(layout, kv, past, rows, k_rows, v_rows, 0, layout.kv_heads, level);
 }
 
+void clear_rows(const KvLayout& layout, std::byte* block, std::int64_t first) {
+  const bool q8 = layout.dtype == DType::q8_0;
+  const std::int64_t unit = q8 ? 4 : element_bytes(layout.dtype);  // bytes of a lane
+  for (std::int64_t head = 0; head < layout.kv_heads; ++head) {
+    for (std::int64_t row = first; row < block_keys; ++row) {
+      std::byte* panel = block + key_offset(layout, head) + row / panel_keys * key_panel_bytes(layout);
+      const std::int64_t lane = row % panel_keys;
+      if (!q8) {
+        for (std::int64_t d = 0; d < layout.head_dim; ++d)
+          std::memset(panel + (d * panel_keys + lane) * unit, 0, static_cast<std::size_t>(unit));
+        continue;
+      }
+      for (std::int64_t b = 0; b < scale_blocks(layout.head_dim); ++b, panel += key_block_bytes) {
+        for (std::int64_t group = 0; group < scale_block / 4; ++group)
+          std::memset(panel + (group * panel_keys + lane) * unit, 0, static_cast<std::size_t>(unit));
+        std::memset(panel + key_codes_bytes + lane * scale_bytes, 0, scale_bytes);
+      }
+    }
+    std::byte* values = block + value_offset(layout, head);
+    const std::int64_t row_bytes = value_row_bytes(layout), row_scales = scale_blocks(layout.v_head_dim) * scale_bytes;
+    std::memset(values + first * row_bytes, 0, static_cast<std::size_t>((block_keys - first) * row_bytes));
+    if (q8)
+      std::memset(values + value_scale_offset(layout) + first * row_scales, 0,
+                  static_cast<std::size_t>((block_keys - first) * row_scales));
+  }
+}
+
 void read_keys(const KvLayout& layout, KvBlocks kv, std::int64_t first, std::int64_t rows, const MutableHeadRows& out) {
   for (std::int64_t head = 0; head < layout.kv_heads; ++head)
     for (std::int64_t row = 0; row < rows; ++row) {

@@ -73,6 +73,9 @@ void append_heads(const KvLayout& layout, MutableKvBlocks kv, std::int64_t past,
                   const HeadRows& k_rows, const HeadRows& v_rows, std::int64_t first_head, std::int64_t last_head,
                   CpuLevel level);
 
+// Zeros for rows [first, 64) of one block.
+void clear_rows(const KvLayout& layout, std::byte* block, std::int64_t first);
+
 // What was stored, as f32.
 void read_keys(const KvLayout& layout, KvBlocks kv, std::int64_t first, std::int64_t rows, const MutableHeadRows& out);
 void read_values(const KvLayout& layout, KvBlocks kv, std::int64_t first, std::int64_t rows,

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "weft/backend/cpu/attention.h"
+#include "weft/backend/cpu/heads_operand.h"
 #include "weft/backend/cpu/kv_cache.h"
 #include "weft/backend/cpu/lowering.h"
 #include "weft/base/fail.h"
@@ -32,6 +33,7 @@ class HeadsLayout final : public lir::SlotLayout {
       : SlotLayout(fmt::format("{} heads", to_string(layout.dtype)),
                    {{block_keys, static_cast<std::uint64_t>(block_bytes(layout)), false}}),
         heads(layout) {}
+  void clear(std::byte* block, std::int64_t first) const override { clear_rows(heads, block, first); }
   const KvLayout heads;
 };
 
@@ -123,17 +125,6 @@ class AppendRowsStep final : public lir::Step {
 
 // --- attention ----------------------------------------------------------------------------------------------------
 
-// How an operand of attention lies in memory: [batch][token][head][width] with strides, in elements.
-struct HeadsOperand {
-  Operand operand;
-  std::int64_t heads = 0, width = 0;
-  bool head_major = false;
-  SizeId batch = lir::none, tokens = lir::none;
-
-  std::int64_t token_stride() const { return head_major ? width : heads * width; }
-  std::int64_t head_stride(std::int64_t token_count) const { return head_major ? token_count * width : width; }
-};
-
 class AttentionStep final : public lir::Step {
  public:
   struct Plan {
@@ -153,8 +144,8 @@ class AttentionStep final : public lir::Step {
   void run(const Frame& frame) const override {
     const std::int64_t rows = frame.size(plan_.rows), keys = frame.size(plan_.keys), batches = frame.size(plan_.batch);
     if (plan_.strict && plan_.causal && keys < rows)
-      fail(ErrorKind::shape_mismatch, "ShapeMismatch", "", "{} keys for {} causal queries: expected at least as many",
-           keys, rows);
+      fail(ErrorKind::shape_mismatch, "ShapeMismatch", "",
+           "causal attention of {} queries over {} keys: the first queries see nothing", rows, keys);
     AttentionArgs args;
     args.heads = plan_.heads;
     args.rows = rows;
@@ -215,13 +206,6 @@ class AttentionStep final : public lir::Step {
  private:
   KvLayout plain_layout() const { return {plan_.kv_heads, plan_.head_dim, plan_.v_head_dim, DType::f32}; }
 
-  template <class T>
-  static HeadRowsOf<T> rows_at(const Frame& frame, const HeadsOperand& heads, std::int64_t batch) {
-    const std::int64_t tokens = frame.size(heads.tokens), batches = frame.size(heads.batch);
-    T* data = frame.data(heads.operand) + (batches == 1 ? 0 : batch) * tokens * heads.heads * heads.width;
-    return {data, heads.token_stride(), heads.head_stride(tokens)};
-  }
-
   // Broadcast from the right against [batch, heads, rows, keys].
   template <class T>
   static ScoreOperand<T> scores_at(const Frame& frame, const Operand& operand, std::int64_t batch) {
@@ -253,7 +237,6 @@ std::string refuse_queries(const Graph& graph, const Node& node) {
     if (operand(i).defined() && !is_f32(graph, operand(i))) return "an operand is not f32";
   for (const std::size_t i : {3, 4})
     if (operand(i).defined() && graph.type(operand(i)).shape.rank() > 4) return "the mask has more than four axes";
-  if (!node.boolean("causal") && node.optional_integer("window_keys")) return "a window to both sides";
   return {};
 }
 
@@ -275,14 +258,50 @@ std::string refuse_append(const Graph& graph, const Node& node) {
   return state != nullptr && state->kind == StateKind::rows ? "" : "the state keeps no rows";
 }
 
+lir::Slot slot_of(Lowering& lowering, std::int32_t index, const StateDecl& state) {
+  if (lowering.builder.slot(state.name) != lir::none)
+    fail(ErrorKind::unsupported, "UnsupportedState", lowering.graph().where(index), "state @{} is appended to twice",
+         state.name);
+  lir::Slot slot{.name = state.name};
+  slot.length_symbol = lowering.builder.sizes().symbol(state.length.text());
+  slot.rows_after = lowering.builder.sizes().add(lowering.node(index).outputs[0].type.shape[0]);
+  slot.capacity = state.capacity.value_or(0);
+  slot.node = index;
+  return slot;
+}
+
+// Rows as the graph sees them; the outputs of the append are the slot's own storage.
+void keep_rows(Lowering& lowering, lir::Slot slot, const StateDecl& state, std::vector<Operand> rows,
+               lir::Instruction& instruction) {
+  lir::ProgramBuilder& builder = lowering.builder;
+  const auto layout = std::make_shared<const RowsLayout>(state.dtype, state.planes);
+  slot.layout = layout;
+  const SlotId id = builder.add_slot(std::move(slot));
+  const Node& node = lowering.node(instruction.node);
+  for (std::int32_t port = 0; port < static_cast<std::int32_t>(rows.size()); ++port) {
+    const TensorType& type = node.outputs[static_cast<std::size_t>(port)].type;
+    builder.bind({instruction.node, port}, builder.state_operand(id, port, type));
+    instruction.outputs.push_back(builder.operand({instruction.node, port}));
+  }
+  instruction.kernel = "append " + layout->name();
+  instruction.slots = {id};
+  instruction.step = std::make_unique<AppendRowsStep>(std::move(rows), id);
+}
+
+void emit_rows_append(Lowering& lowering, std::int32_t index) {
+  const Node& node = lowering.node(index);
+  const StateDecl& state = *lowering.graph().state(node.text("slot"));
+  lir::Instruction instruction{.op = "RowsAppend", .kernel = {}, .backend = "cpu", .node = index};
+  instruction.inputs = {lowering.builder.operand(node.inputs[0])};
+  keep_rows(lowering, slot_of(lowering, index, state), state, instruction.inputs, instruction);
+  lowering.builder.emit(std::move(instruction));
+}
+
 void emit_append(Lowering& lowering, std::int32_t index) {
   lir::ProgramBuilder& builder = lowering.builder;
   const Graph& graph = lowering.graph();
   const Node& node = lowering.node(index);
   const StateDecl& state = *graph.state(node.text("slot"));
-  if (builder.slot(state.name) != lir::none)
-    fail(ErrorKind::unsupported, "UnsupportedState", graph.where(index), "state @{} is appended to twice", state.name);
-
   const Node* reader = nullptr;
   bool heads = state.dtype == DType::f32;
   for (const std::int32_t port : {0, 1}) {
@@ -299,11 +318,7 @@ void emit_append(Lowering& lowering, std::int32_t index) {
   }
   heads = heads && reader != nullptr;
 
-  lir::Slot slot{.name = state.name};
-  slot.length_symbol = builder.sizes().symbol(state.length.text());
-  slot.rows_after = builder.sizes().add(node.outputs[0].type.shape[0]);
-  slot.capacity = state.capacity.value_or(0);
-  slot.node = index;
+  lir::Slot slot = slot_of(lowering, index, state);
   const Operand k = builder.operand(node.inputs[0]), v = builder.operand(node.inputs[1]);
   lir::Instruction instruction{.op = "KvAppend", .kernel = {}, .backend = "cpu", .node = index};
   instruction.inputs = {k, v};
@@ -321,16 +336,7 @@ void emit_append(Lowering& lowering, std::int32_t index) {
     instruction.slots = {id};
     instruction.step = std::make_unique<AppendHeadsStep>(k, v, id, layout, lowering.level);
   } else {
-    const auto layout = std::make_shared<const RowsLayout>(state.dtype, state.planes);
-    slot.layout = layout;
-    const SlotId id = builder.add_slot(std::move(slot));
-    for (const std::int32_t port : {0, 1}) {
-      builder.bind({index, port}, builder.state_operand(id, port, node.outputs[static_cast<std::size_t>(port)].type));
-      instruction.outputs.push_back(builder.operand({index, port}));
-    }
-    instruction.kernel = "append " + layout->name();
-    instruction.slots = {id};
-    instruction.step = std::make_unique<AppendRowsStep>(std::vector<Operand>{k, v}, id);
+    keep_rows(lowering, std::move(slot), state, {k, v}, instruction);
   }
   builder.emit(std::move(instruction));
 }
@@ -344,20 +350,6 @@ std::string refuse_attention(const Graph& graph, const Node& node) {
              v_dims = ops::head_dims(graph.type(v).shape, node.text("v_layout"), heads);
   if (!k_dims || !v_dims || !v_dims->width.is_static()) return "the heads of k or v are not known";
   return {};
-}
-
-HeadsOperand heads_operand(Lowering& lowering, Value value, const std::string& layout, std::int64_t heads) {
-  const auto dims = ops::head_dims(lowering.graph().type(value).shape, layout, heads);
-  HeadsOperand result;
-  result.operand = lowering.builder.has_operand(value) || lowering.builder.is_weight(value)
-                       ? lowering.builder.operand(value)
-                       : Operand{};
-  result.heads = heads;
-  result.width = *dims->width.value();
-  result.head_major = ops::is_head_major(layout);
-  result.batch = lowering.builder.sizes().add(dims->batch);
-  result.tokens = lowering.builder.sizes().add(dims->tokens);
-  return result;
 }
 
 void emit_attention(Lowering& lowering, std::int32_t index) {
@@ -417,6 +409,7 @@ void emit_attention(Lowering& lowering, std::int32_t index) {
 
 constexpr LoweringRule rules[] = {
     {"KvAppend", refuse_append, emit_append},
+    {"RowsAppend", refuse_append, emit_rows_append},
     {"Attention", refuse_attention, emit_attention},
 };
 

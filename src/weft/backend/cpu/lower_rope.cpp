@@ -89,7 +89,9 @@ class RopeStep final : public lir::Step {
         rope_(vector_kernels(level).rope) {}
 
   void run(const Frame& frame) const override {
-    const std::int64_t width = shape_.heads * shape_.head_dim, tokens = frame.numel(x_) / width;
+    const std::int64_t width = shape_.heads * shape_.head_dim;
+    if (width == 0) return;
+    const std::int64_t tokens = frame.numel(x_) / width;
     const float* cos = frame.data(cos_);
     const float* sin = sin_.defined() ? frame.data(sin_) : cos + tokens * shape_.pairs;
     frame.pool->parallel_for(tokens, std::max<std::int64_t>(1, 16384 / width),

@@ -35,6 +35,7 @@ std::span<const LoweringRule> linear_rules();
 std::span<const LoweringRule> norm_rules();
 std::span<const LoweringRule> rope_rules();
 std::span<const LoweringRule> attention_rules();
+std::span<const LoweringRule> window_attention_rules();
 std::span<const LoweringRule> elementwise_rules();
 std::span<const LoweringRule> movement_rules();
 

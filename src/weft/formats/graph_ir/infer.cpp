@@ -129,9 +129,10 @@ void RuleContext::bad_attr(std::string_view key, const std::string& reason) cons
 void RuleContext::require_rank(std::size_t input, std::size_t lowest, std::size_t highest) const {
   const Shape* dims = shape(input);
   if (dims == nullptr || (dims->size() >= lowest && dims->size() <= highest)) return;
-  if (lowest == highest) mismatch(fmt::format("{} must have {} dimensions", operand(input), lowest));
-  if (highest >= max_rank) mismatch(fmt::format("{} must have at least {} dimensions", operand(input), lowest));
-  mismatch(fmt::format("{} must have {} to {} dimensions", operand(input), lowest, highest));
+  const std::string expected = lowest == highest     ? fmt::format("{}", lowest)
+                               : highest >= max_rank ? fmt::format("at least {}", lowest)
+                                                     : fmt::format("{} to {}", lowest, highest);
+  fail(ErrorKind::shape_mismatch, "RankMismatch", "", "{} must have {} dimensions", operand(input), expected);
 }
 
 Dim RuleContext::unify(Dim a, Dim b, std::string_view what) const {

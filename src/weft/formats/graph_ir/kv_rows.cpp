@@ -38,7 +38,7 @@ KvRows kv_rows(const RuleContext& c, std::size_t input) {
   if (shape == nullptr) return result;
   const std::size_t rank = shape->size();
   if (!reader) result.width = rank >= 3 ? times((*shape)[rank - 2], (*shape)[rank - 1]) : shape->back();
-  bool batched = rank == 4;
+  result.batched = rank == 4;
   if (reader && rank >= 3) {
     result.read_as_heads = true;
     const auto layouts = head_layouts(*shape, reader->kv_heads, reader->head_dim);
@@ -46,9 +46,9 @@ KvRows kv_rows(const RuleContext& c, std::size_t input) {
       c.mismatch(fmt::format("{} holds no {} heads of {}, as the attention that reads the cache wants them",
                              c.operand(input), reader->kv_heads, reader->head_dim));
     if (const auto settled = settled_layout(layouts)) result.layout = settled->layout;
-    batched |= result.layout == HeadLayout::bsf;
+    result.batched |= result.layout == HeadLayout::bsf;
   }
-  if (batched && known((*shape)[0]) && (*shape)[0] != 1)
+  if (result.batched && known((*shape)[0]) && (*shape)[0] != 1)
     fail(ErrorKind::shape_mismatch, "KvBatch", "", "{} must hold one sequence, found a batch of {}", c.operand(input),
          (*shape)[0]);
   const Dim count = numel(*shape);

@@ -12,6 +12,7 @@ struct KvRows {
   Dim width = unknown_dim, rows = unknown_dim;
   bool read_as_heads = false;        // an attention reads the cache, and the operand has axes of heads
   std::optional<HeadLayout> layout;  // then: where the shape settles it
+  bool batched = false;              // the first axis counts sequences, of which a cache has one
 };
 
 // Rows of operand `input` (0 for K, 1 for V) of the KvCache that the context is at. An attention that reads the output

@@ -73,10 +73,6 @@ Value LowerContext::scalar(double value) {
   return emit("Constant", {}, {{"value", Tensor::from(std::span<const float>(&narrowed, 1), {})}});
 }
 
-Value LowerContext::vector(const std::vector<float>& values) {
-  return emit("Constant", {}, {{"value", Tensor::from(values, {static_cast<std::int64_t>(values.size())})}});
-}
-
 Value LowerContext::reshape(Value x, const weft::Shape& dims) {
   if (shape(x) == dims) return x;
   std::vector<std::int64_t> sizes;
@@ -85,6 +81,16 @@ Value LowerContext::reshape(Value x, const weft::Shape& dims) {
     unsupported(
         fmt::format("{} becomes {}, of which only one size may be open until a run", shape(x).text(), dims.text()));
   return emit("Reshape", {x}, {{"shape", std::move(sizes)}});
+}
+
+std::int32_t LowerContext::equal_pieces(Value x, std::int64_t axis, std::int64_t count) {
+  const weft::Shape& dims = shape(x);
+  const auto at = static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(dims.rank()) : axis);
+  const auto size = dims[at].value();
+  if (!size) return emit_node("Chunk", {x}, {{"axis", axis}, {"chunks", count}});
+  return emit_node(
+      "Split", {x},
+      {{"axis", axis}, {"sizes", std::vector<std::int64_t>(static_cast<std::size_t>(count), *size / count)}});
 }
 
 void LowerContext::result(std::size_t port, Value value) {

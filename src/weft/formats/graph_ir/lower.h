@@ -45,12 +45,14 @@ class LowerContext {
   Value activation(const char* kind, Value x);
   Value matmul(Value x, Value w) { return emit("MatMul", {x, w}, {{"transpose_b", true}}); }
   Value scalar(double value);
-  Value vector(const std::vector<float>& values);
   // To dims of which at most one is symbolic; the value itself when it has them.
   Value reshape(Value x, const weft::Shape& dims);
   Value transpose(Value x, std::vector<std::int64_t> perm) {
     return emit("Transpose", {x}, {{"perm", std::move(perm)}});
   }
+
+  // Equally long pieces of an axis, whose size may be open until a run; one output each.
+  std::int32_t equal_pieces(Value x, std::int64_t axis, std::int64_t count);
 
   // Makes the value output `port` of the lowered node, under its name.
   void result(std::size_t port, Value value);
@@ -91,6 +93,7 @@ void lower_dequantize(LowerContext& c);
 void lower_sample(LowerContext& c);
 void lower_lora(LowerContext& c);
 void lower_kron(LowerContext& c);
+void lower_inverse(LowerContext& c);
 
 void lower_rms_norm(LowerContext& c);
 void lower_layer_norm(LowerContext& c);
@@ -111,9 +114,12 @@ void lower_patch_embed(LowerContext& c);
 void lower_unpatchify(LowerContext& c);
 
 void lower_attention(LowerContext& c);
+void lower_window_attention(LowerContext& c);
 void lower_kv_cache(LowerContext& c);
+void lower_kv_compress(LowerContext& c);
 void lower_rope(LowerContext& c);
 void lower_sinusoid(LowerContext& c);
+void lower_relative_pos(LowerContext& c);
 void lower_embed(LowerContext& c);
 
 }  // namespace weft::graph_ir

@@ -10,12 +10,8 @@ namespace {
 
 // The two halves of an axis.
 std::pair<Value, Value> halves(LowerContext& c, Value x, std::int64_t axis) {
-  const weft::Shape& shape = c.shape(x);
-  const auto at = static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(shape.rank()) : axis);
-  const std::int64_t half = c.known_size(shape[at], "the axis that is cut into halves") / 2;
-  const std::int32_t split = c.emit_node(
-      "Split", {x}, {{"axis", static_cast<std::int64_t>(at)}, {"sizes", std::vector<std::int64_t>{half, half}}});
-  return {{split, 0}, {split, 1}};
+  const std::int32_t pieces = c.equal_pieces(x, axis, 2);
+  return {{pieces, 0}, {pieces, 1}};
 }
 
 const char* activation_kind(const Node& node) {
@@ -111,9 +107,8 @@ void lower_argmax(LowerContext& c) {
 }
 
 void lower_noise_schedule(LowerContext& c) {
-  if (c.input_count() > 1)
-    c.unsupported("interpolation in a table has no MIR ops; evaluate the schedule outside the graph");
   const Value t = c.real(0);
+  if (c.input_count() > 1) return c.result(0, c.emit("InterpolateTable", {t, c.real(1)}));
   const auto kind = attr_or_default<std::string>(c.node, "kind");
   if (kind == "flow") return c.result(0, c.emit("Clamp", {t}));  // without bounds: the same values
   if (kind == "linear") return c.result(0, c.binary("mul", t, c.scalar(attr_or_default<float>(c.node, "max_sigma"))));
@@ -130,8 +125,8 @@ void lower_flow_step(LowerContext& c) {
     const Value scale = c.activation("exp", c.activation("neg", log_scale));
     return c.result(0, c.binary("add", c.binary("mul", c.binary("sub", x, bias), scale), mean));
   }
-  const Value scaled = c.binary("mul", c.binary("sub", x, mean), c.activation("exp", log_scale));
-  c.result(0, c.binary("add", scaled, bias));
+  const Value centered = c.binary("sub", x, mean);
+  c.result(0, c.binary("add", c.binary("mul", centered, c.activation("exp", log_scale)), bias));
 }
 
 void lower_quantize(LowerContext& c) {
@@ -148,28 +143,8 @@ void lower_lora(LowerContext& c) {
   c.result(0, c.binary("add", c.real(0), c.binary("mul", product, c.scalar(scale))));
 }
 
-void lower_kron(LowerContext& c) {
-  const Value a = c.real(0), b = c.real(1);
-  const std::size_t rank = std::max(c.shape(a).rank(), c.shape(b).rank());
-  // a with an axis of 1 behind each of its axes, b with one in front: their product broadcasts to all pairs.
-  weft::Shape wide_a, wide_b, joined;
-  for (std::size_t i = 0; i < rank; ++i) {
-    const auto size_of = [&](Value value) {
-      const weft::Shape& shape = c.shape(value);
-      return i + shape.rank() < rank ? weft::Dim(1) : shape[i + shape.rank() - rank];
-    };
-    for (const weft::Dim& dim : {size_of(a), weft::Dim(1)}) wide_a.push_back(dim);
-    for (const weft::Dim& dim : {weft::Dim(1), size_of(b)}) wide_b.push_back(dim);
-    joined.push_back(size_of(a) * size_of(b));
-  }
-  const Value product = c.binary("mul", c.reshape(a, wide_a), c.reshape(b, wide_b));
-  c.result(0,
-           c.emit("Reshape", {product}, {{"shape", [&] {
-                                            std::vector<std::int64_t> sizes;
-                                            for (const weft::Dim& dim : joined)
-                                              sizes.push_back(c.known_size(dim, "every size of a Kronecker product"));
-                                            return sizes;
-                                          }()}}));
-}
+void lower_kron(LowerContext& c) { c.result(0, c.emit("Kron", {c.real(0), c.real(1)})); }
+
+void lower_inverse(LowerContext& c) { c.result(0, c.emit("MatrixInverse", {c.real(0)})); }
 
 }  // namespace weft::graph_ir

@@ -1,6 +1,6 @@
 // Attention, its cache, positions, embeddings and sampling as MIR.
 #include <algorithm>
-#include <cmath>
+#include <cctype>
 
 #include "weft/base/fail.h"
 #include "weft/formats/graph_ir/head_layout.h"
@@ -24,10 +24,14 @@ std::string operand_layout(const LowerContext& c, std::size_t input, Dim heads, 
       c.node.inputs[input], shape.text(), heads, head_dim, fmt::join(names, " or "));
 }
 
-// Attributes that Sdpa and FlashAttention share.
-void add_score_attributes(const LowerContext& c, Attributes& attributes) {
+void add_scale(const LowerContext& c, Attributes& attributes) {
   if (const auto scale = c.node.attrs.find("scale"); scale != c.node.attrs.end())
     attributes.emplace_back("scale", double{std::get<float>(scale->second)});
+}
+
+// Attributes that Sdpa and FlashAttention share.
+void add_score_attributes(const LowerContext& c, Attributes& attributes) {
+  add_scale(c, attributes);
   if (c.node.op.tag == Tag::sdpa_cross) return;
   if (const auto window = attr_or_default<std::int64_t>(c.node, "window"); window > 0)
     attributes.emplace_back("window_keys", window);
@@ -37,9 +41,12 @@ void add_score_attributes(const LowerContext& c, Attributes& attributes) {
 
 // One new operand of a KvCache as [rows, width].
 Value cache_rows(LowerContext& c, std::size_t input, const KvRows& rows) {
-  const Value value = c.raw(input);
-  const weft::Shape& shape = c.shape(value);
+  Value value = c.raw(input);
+  const weft::Shape shape = c.shape(value);
   if (shape.rank() == 2 && shape.back() == weft::Dim(rows.width)) return value;
+  // One piece of one sequence: each run checks that there are no more.
+  if (rows.batched && !shape[0].is_static())
+    value = c.emit("Split", {value}, {{"axis", 0}, {"sizes", std::vector<std::int64_t>{1}}});
   Value tokens_first = value;
   if (rows.layout == HeadLayout::bhsd) tokens_first = c.transpose(value, {0, 2, 1, 3});
   if (rows.layout == HeadLayout::hsd) tokens_first = c.transpose(value, {1, 0, 2});
@@ -87,7 +94,12 @@ void lower_attention(LowerContext& c) {
                         {"mask_axes", "right"}};
   add_score_attributes(c, attributes);
   // Keys and values stay in the type that they are cached in. A mask of numbers is added to the scores.
-  std::vector<Value> inputs{c.real(0), c.raw(1), c.raw(2)};
+  const auto cached_or_real = [&](std::size_t input) {
+    const Value value = c.raw(input);
+    return c.mir().node(value.node).schema->effects.slots.empty() ? c.real(input) : value;
+  };
+  const Value q = c.real(0), k = cached_or_real(1), v = cached_or_real(2);
+  std::vector<Value> inputs{q, k, v};
   if (c.input_count() > 3) {
     const Value mask = c.raw(3);
     if (c.dtype(mask) == DType::boolean)
@@ -98,19 +110,46 @@ void lower_attention(LowerContext& c) {
   c.result(0, c.emit("Attention", std::move(inputs), attributes));
 }
 
+void lower_window_attention(LowerContext& c) {
+  const std::int64_t heads = word(c, "num_heads"), head_dim = word(c, "head_dim");
+  Attributes attributes{{"num_heads", heads},
+                        {"head_dim", head_dim},
+                        {"window_size", word(c, "window_size")},
+                        {"shift", attr_or_default<std::int64_t>(c.node, "shift")},
+                        {"layout", operand_layout(c, 0, heads, head_dim)},
+                        {"k_layout", operand_layout(c, 1, heads, head_dim)},
+                        {"v_layout", operand_layout(c, 2, heads, head_dim)}};
+  add_scale(c, attributes);
+  std::vector<Value> inputs;
+  for (std::size_t i = 0; i < c.input_count(); ++i) inputs.push_back(c.real(i));
+  c.result(0, c.emit("WindowAttention", std::move(inputs), attributes));
+}
+
+void lower_kv_compress(LowerContext& c) {
+  const bool packs = c.node.op.tag == Tag::kv_compress;
+  c.result(0, c.emit(packs ? "KvCompress" : "KvDecompress", {packs ? c.real(0) : c.raw(0)},
+                     {{"head_dim", word(c, "head_dim")}, {"bits", word(c, "bits")}}));
+}
+
 void lower_kv_cache(LowerContext& c) {
   const RuleContext rules = c.rule_context();
   const KvRows k = required_rows(c, rules, 0), v = required_rows(c, rules, 1);
   const Value k_rows = cache_rows(c, 0, k), v_rows = cache_rows(c, 1, v);
-  if (c.dtype(k_rows) != c.dtype(v_rows))
-    c.unsupported(fmt::format("a state holds one dtype, and K is {} where V is {}", to_string(c.dtype(k_rows)),
-                              to_string(c.dtype(v_rows))));
-  StateDecl state;
-  state.name = c.node.outputs[0];
-  state.dtype = c.dtype(k_rows);
-  state.planes = {k.width, v.width};
-  state.length = cache_length(c, c.shape(k_rows)[0], c.target().tokens);
-  c.mir().add_state(std::move(state));
+  const auto state = [&](std::size_t output, std::vector<std::int64_t> planes, DType dtype) {
+    c.mir().add_state({.name = c.node.outputs[output],
+                       .dtype = dtype,
+                       .planes = std::move(planes),
+                       .length = cache_length(c, c.shape(k_rows)[0], c.target().tokens),
+                       .capacity = {}});
+  };
+  // A state holds one dtype.
+  if (c.dtype(k_rows) != c.dtype(v_rows)) {
+    state(0, {k.width}, c.dtype(k_rows));
+    state(1, {v.width}, c.dtype(v_rows));
+    c.result(0, c.emit("RowsAppend", {k_rows}, {{"slot", c.node.outputs[0]}}));
+    return c.result(1, c.emit("RowsAppend", {v_rows, k_rows}, {{"slot", c.node.outputs[1]}}));
+  }
+  state(0, {k.width, v.width}, c.dtype(k_rows));
   const std::int32_t node = c.emit_node("KvAppend", {k_rows, v_rows}, {{"slot", c.node.outputs[0]}});
   c.result(0, {node, 0});
   c.result(1, {node, 1});
@@ -149,34 +188,20 @@ void lower_rope(LowerContext& c) {
 }
 
 void lower_sinusoid(LowerContext& c) {
-  const std::int64_t dim = word(c, "dim"), half = dim / 2;
-  const Value t = c.real(0);
-  weft::Shape lead = c.shape(t);
-  if (lead.rank() == 0) lead.push_back(weft::Dim(1));
-  const auto with_last = [&](std::initializer_list<std::int64_t> sizes) {
-    weft::Shape dims = lead;
-    for (const std::int64_t size : sizes) dims.push_back(weft::Dim(size));
-    return dims;
-  };
-  std::vector<float> frequencies;
-  for (std::int64_t j = 0; j < half; ++j)
-    frequencies.push_back(
-        static_cast<float>(std::exp(-static_cast<double>(j) * std::log(10000.0) / static_cast<double>(half))));
-  std::vector<Value> parts;
-  if (half > 0) {
-    const Value angles = c.binary("mul", c.reshape(t, with_last({1})), c.vector(frequencies));
-    const Value sin = c.activation("sin", angles), cos = c.activation("cos", angles);
-    const auto layout = attr_or_default<std::string>(c.node, "layout");
-    if (layout == "interleaved") {
-      const Value pairs = c.emit("Concat", {c.reshape(sin, with_last({half, 1})), c.reshape(cos, with_last({half, 1}))},
-                                 {{"axis", -1}});
-      parts.push_back(c.reshape(pairs, with_last({2 * half})));
-    } else {
-      parts = layout == "sin_cos" ? std::vector<Value>{sin, cos} : std::vector<Value>{cos, sin};
-    }
-  }
-  if (dim % 2 != 0) parts.push_back(c.emit("Expand", {c.scalar(0)}, {{"shape", with_last({1})}}));
-  c.result(0, c.emit("Concat", std::move(parts), {{"axis", -1}}));
+  c.result(0, c.emit("SinusoidalEmbed", {c.real(0)},
+                     {{"dim", word(c, "dim")}, {"layout", attr_or_default<std::string>(c.node, "layout")}}));
+}
+
+void lower_relative_pos(LowerContext& c) {
+  std::vector<Value> inputs{c.real(0)};
+  if (c.input_count() == 2)
+    inputs.push_back(c.real(1));
+  else
+    inputs.insert(inputs.end(), {Value(), c.index(1), c.index(2)});
+  c.result(0, c.emit("RelativePositionBias", std::move(inputs),
+                     {{"num_buckets", word(c, "num_buckets")},
+                      {"bidirectional", attr_or_default<bool>(c.node, "bidirectional")},
+                      {"max_distance", attr_or_default<std::int64_t>(c.node, "max_distance")}}));
 }
 
 void lower_embed(LowerContext& c) {

@@ -17,12 +17,6 @@ Value kept(LowerContext& c, std::size_t input) {
 
 std::int64_t word(const LowerContext& c, std::string_view field) { return c.node.op.get<std::uint32_t>(field); }
 
-void split(LowerContext& c, std::vector<std::int64_t> sizes) {
-  const std::int32_t node =
-      c.emit_node("Split", {kept(c, 0)}, {{"axis", word(c, "axis")}, {"sizes", std::move(sizes)}});
-  for (std::size_t i = 0; i < c.node.outputs.size(); ++i) c.result(i, {node, static_cast<std::int32_t>(i)});
-}
-
 // Dims and axes for one Reshape, Transpose, Reshape.
 struct Shuffle {
   weft::Shape apart;
@@ -51,14 +45,15 @@ void lower_concat(LowerContext& c) {
 
 void lower_split(LowerContext& c) {
   const auto& sizes = c.node.op.get<Words>("sizes");
-  split(c, {sizes.begin(), sizes.end()});
+  const std::int32_t node =
+      c.emit_node("Split", {kept(c, 0)},
+                  {{"axis", word(c, "axis")}, {"sizes", std::vector<std::int64_t>(sizes.begin(), sizes.end())}});
+  for (std::size_t i = 0; i < c.node.outputs.size(); ++i) c.result(i, {node, static_cast<std::int32_t>(i)});
 }
 
 void lower_chunk(LowerContext& c) {
-  const std::int64_t chunks = word(c, "chunks");
-  const weft::Dim& axis = c.shape(c.raw(0))[static_cast<std::size_t>(word(c, "axis"))];
-  split(c, std::vector<std::int64_t>(static_cast<std::size_t>(chunks),
-                                     c.known_size(axis, "the axis of a Chunk") / chunks));
+  const std::int32_t node = c.equal_pieces(kept(c, 0), word(c, "axis"), word(c, "chunks"));
+  for (std::size_t i = 0; i < c.node.outputs.size(); ++i) c.result(i, {node, static_cast<std::int32_t>(i)});
 }
 
 void lower_pixel_shuffle(LowerContext& c) {

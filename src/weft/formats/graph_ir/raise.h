@@ -12,6 +12,7 @@
 
 #include "weft/formats/graph_ir/from_mir.h"
 #include "weft/formats/graph_ir/op_table.h"
+#include "weft/formats/graph_ir/regroup.h"
 
 namespace weft::graph_ir {
 
@@ -52,6 +53,7 @@ class Exporter {
   bool skips(std::int32_t node) const;
 
  private:
+  void append_group(const Regrouped& group);
   std::uint32_t next_id(const Origin& origin);
   void add_outputs();
   void check_positions() const;
@@ -88,6 +90,11 @@ class RaiseContext {
   std::string real(std::size_t input) { return exporter.operand(node.inputs[input], Role::floats, false); }
   std::string plain(std::size_t input) { return exporter.operand(node.inputs[input], Role::plain, false); }
   std::string stored(std::size_t input) { return exporter.operand(node.inputs[input], Role::stored, false); }
+  // Indices under the name of what they were made from.
+  std::string ids(std::size_t input) {
+    const weft::Node* to_index = exporter.producer(node.inputs[input], "ToIndex");
+    return exporter.operand(to_index == nullptr ? node.inputs[input] : to_index->inputs[0], Role::ids, false);
+  }
   std::string matrix(std::size_t input) {
     return exporter.operand(node.inputs[input], Role::packed, shape(input).rank() == 2);
   }
@@ -125,6 +132,9 @@ void raise_nan_to_num(RaiseContext& c);
 void raise_softmax(RaiseContext& c);
 void raise_arg_max(RaiseContext& c);
 void raise_matmul(RaiseContext& c);
+void raise_kron(RaiseContext& c);
+void raise_inverse(RaiseContext& c);
+void raise_interpolate_table(RaiseContext& c);
 void raise_rms_norm(RaiseContext& c);
 void raise_layer_norm(RaiseContext& c);
 
@@ -132,11 +142,16 @@ void raise_reshape(RaiseContext& c);
 void raise_transpose(RaiseContext& c);
 void raise_concat(RaiseContext& c);
 void raise_split(RaiseContext& c);
+void raise_chunk(RaiseContext& c);
 void raise_narrow(RaiseContext& c);
 void raise_gather(RaiseContext& c);
 void raise_rope(RaiseContext& c);
+void raise_sinusoid(RaiseContext& c);
+void raise_relative_bias(RaiseContext& c);
 void raise_attention(RaiseContext& c);
+void raise_window_attention(RaiseContext& c);
 void raise_kv_append(RaiseContext& c);
+void raise_kv_compress(RaiseContext& c);
 void raise_sample(RaiseContext& c);
 
 }  // namespace weft::graph_ir

@@ -11,20 +11,40 @@
 namespace weft::graph_ir {
 namespace {
 
-constexpr std::pair<std::string_view, RaiseRule> rules[] = {
-    {"Input", raise_input},           {"Param", raise_param},
-    {"Constant", raise_constant},     {"Cast", raise_cast},
-    {"Encode", raise_encode},         {"Decode", raise_decode},
-    {"Activation", raise_activation}, {"Binary", raise_binary},
-    {"Clamp", raise_clamp},           {"NanToNum", raise_nan_to_num},
-    {"Softmax", raise_softmax},       {"ArgMax", raise_arg_max},
-    {"MatMul", raise_matmul},         {"RmsNorm", raise_rms_norm},
-    {"LayerNorm", raise_layer_norm},  {"Reshape", raise_reshape},
-    {"Transpose", raise_transpose},   {"Concat", raise_concat},
-    {"Split", raise_split},           {"Narrow", raise_narrow},
-    {"Gather", raise_gather},         {"Rope", raise_rope},
-    {"Attention", raise_attention},   {"KvAppend", raise_kv_append},
-    {"Sample", raise_sample}};
+constexpr std::pair<std::string_view, RaiseRule> rules[] = {{"Input", raise_input},
+                                                            {"Param", raise_param},
+                                                            {"Constant", raise_constant},
+                                                            {"Cast", raise_cast},
+                                                            {"Encode", raise_encode},
+                                                            {"Decode", raise_decode},
+                                                            {"Activation", raise_activation},
+                                                            {"Binary", raise_binary},
+                                                            {"Clamp", raise_clamp},
+                                                            {"NanToNum", raise_nan_to_num},
+                                                            {"Softmax", raise_softmax},
+                                                            {"ArgMax", raise_arg_max},
+                                                            {"MatMul", raise_matmul},
+                                                            {"RmsNorm", raise_rms_norm},
+                                                            {"LayerNorm", raise_layer_norm},
+                                                            {"Reshape", raise_reshape},
+                                                            {"Transpose", raise_transpose},
+                                                            {"Concat", raise_concat},
+                                                            {"Split", raise_split},
+                                                            {"Narrow", raise_narrow},
+                                                            {"Gather", raise_gather},
+                                                            {"Rope", raise_rope},
+                                                            {"Attention", raise_attention},
+                                                            {"KvAppend", raise_kv_append},
+                                                            {"Sample", raise_sample},
+                                                            {"Chunk", raise_chunk},
+                                                            {"Kron", raise_kron},
+                                                            {"MatrixInverse", raise_inverse},
+                                                            {"InterpolateTable", raise_interpolate_table},
+                                                            {"SinusoidalEmbed", raise_sinusoid},
+                                                            {"RelativePositionBias", raise_relative_bias},
+                                                            {"WindowAttention", raise_window_attention},
+                                                            {"KvCompress", raise_kv_compress},
+                                                            {"KvDecompress", raise_kv_compress}};
 
 DType storable(const RaiseContext& c, DType dtype) {
   if (!dtype_text(dtype)) c.refuse(fmt::format("the Graph IR has no dtype tag for {}", to_string(dtype)));
@@ -154,6 +174,12 @@ void raise_matmul(RaiseContext& c) {
   std::string right = c.node.boolean("transpose_b") ? c.matrix(1) : turned(c, 1);
   c.add(make_op(Tag::matmul), {std::move(left), std::move(right)});
 }
+
+void raise_kron(RaiseContext& c) { c.add(make_op(Tag::kron), {c.real(0), c.real(1)}); }
+
+void raise_inverse(RaiseContext& c) { c.add(make_op(Tag::matrix_inverse), {c.real(0)}); }
+
+void raise_interpolate_table(RaiseContext& c) { c.add(make_op(Tag::noise_schedule), {c.real(0), c.real(1)}); }
 
 void raise_rms_norm(RaiseContext& c) {
   if (c.has(2)) c.refuse("RmsNorm has no bias in the Graph IR");

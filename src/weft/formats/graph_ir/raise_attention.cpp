@@ -71,6 +71,11 @@ void raise_split(RaiseContext& c) {
   c.add(make_op(Tag::split, {{"axis", axis}, {"sizes", sizes}}), {c.plain(0)});
 }
 
+void raise_chunk(RaiseContext& c) {
+  const auto axis = static_cast<std::uint32_t>(c.axis(c.node.integer("axis"), c.shape(0).rank()));
+  c.add(make_op(Tag::chunk, {{"axis", axis}, {"chunks", c.u32(c.node.integer("chunks"), "chunks")}}), {c.plain(0)});
+}
+
 // A Split of which one piece is wanted.
 void raise_narrow(RaiseContext& c) {
   const std::size_t axis = c.axis(c.node.integer("axis"), c.shape(0).rank());
@@ -96,10 +101,7 @@ void raise_gather(RaiseContext& c) {
     c.refuse(fmt::format("the Graph IR looks up rows of a matrix, not axis {} of {}", c.node.integer("axis"),
                          c.shape(0).text()));
   if (c.node.text("negative") != "error") c.refuse("the Graph IR has no negative indices");
-  const Value indices = c.node.inputs[1];
-  const weft::Node* to_index = c.exporter.producer(indices, "ToIndex");
-  std::string ids = to_index == nullptr ? c.exporter.operand(indices, Role::ids, false)
-                                        : c.exporter.operand(to_index->inputs[0], Role::ids, false);
+  std::string ids = c.ids(1);
   const bool positions = c.origin_op() == "PosEmbed";
   c.add(make_op(positions ? Tag::pos_embed : Tag::token_embed),
         {std::move(ids), c.exporter.operand(c.node.inputs[0], Role::packed, true)});
@@ -134,6 +136,25 @@ void raise_rope(RaiseContext& c) {
                             {"rope_dim", c.u32(c.node.optional_integer("rotary_dim").value_or(head_dim), "rotary_dim")},
                             {"base", c.f32("theta")}}),
         {c.real(0), c.exporter.operand(c.node.inputs[1], Role::ids, false)}, std::move(attrs));
+}
+
+void raise_sinusoid(RaiseContext& c) {
+  Attrs attrs;
+  if (c.node.text("layout") != "interleaved") attrs["layout"] = c.node.text("layout");
+  c.add(make_op(Tag::sinusoidal_embed, {{"dim", c.u32(c.node.integer("dim"), "dim")}}), {c.real(0)}, std::move(attrs));
+}
+
+void raise_relative_bias(RaiseContext& c) {
+  std::vector<std::string> inputs{c.real(0)};
+  if (c.has(1))
+    inputs.push_back(c.real(1));
+  else
+    for (const std::size_t input : {2, 3}) inputs.push_back(c.ids(input));
+  Attrs attrs;
+  if (!c.node.boolean("bidirectional")) attrs["bidirectional"] = false;
+  if (const std::int64_t distance = c.node.integer("max_distance"); distance != 128) attrs["max_distance"] = distance;
+  c.add(make_op(Tag::relative_pos_embedding, {{"num_buckets", c.u32(c.node.integer("num_buckets"), "num_buckets")}}),
+        std::move(inputs), std::move(attrs));
 }
 
 void raise_attention(RaiseContext& c) {
@@ -181,6 +202,31 @@ void raise_attention(RaiseContext& c) {
                             {"head_dim", c.u32(head_dim, "head_dim")},
                             {"causal", causal}}),
         std::move(inputs), std::move(attrs));
+}
+
+void raise_window_attention(RaiseContext& c) {
+  const std::int64_t heads = c.node.integer("num_heads"), head_dim = c.node.integer("head_dim");
+  require_layout(c, 0, "layout", heads, head_dim);
+  require_layout(c, 1, "k_layout", heads, head_dim);
+  require_layout(c, 2, "v_layout", heads, head_dim);
+  std::vector<std::string> inputs;
+  for (std::size_t i = 0; i < 4; ++i)
+    if (c.has(i)) inputs.push_back(c.real(i));
+  Attrs attrs;
+  if (const auto scale = c.node.optional_real("scale")) attrs["scale"] = c.f32_of(*scale, "scale");
+  if (const std::int64_t shift = c.node.integer("shift"); shift != 0) attrs["shift"] = shift;
+  c.add(make_op(Tag::sdpa_window, {{"num_heads", c.u32(heads, "num_heads")},
+                                   {"head_dim", c.u32(head_dim, "head_dim")},
+                                   {"window_size", c.u32(c.node.integer("window_size"), "window_size")}}),
+        std::move(inputs), std::move(attrs));
+}
+
+void raise_kv_compress(RaiseContext& c) {
+  const bool packs = c.node.schema->name == "KvCompress";
+  c.add(make_op(packs ? Tag::kv_compress : Tag::kv_decompress,
+                {{"head_dim", c.u32(c.node.integer("head_dim"), "head_dim")},
+                 {"bits", c.u32(c.node.integer("bits"), "bits")}}),
+        {packs ? c.real(0) : c.plain(0)});
 }
 
 void raise_kv_append(RaiseContext& c) {

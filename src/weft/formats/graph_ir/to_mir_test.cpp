@@ -38,9 +38,7 @@ TEST(GraphIrToMir, EveryOpThatMirCoversKeepsItsTypes) {
       EXPECT_EQ(error.code(), "UnsupportedOp") << name << ": " << error.what();
       EXPECT_THAT(error.what(), HasSubstr(std::string(name)));
       EXPECT_THAT(error.what(), HasSubstr("node 0 (id 0)"));
-      // Of covered ops, a table of sigmas and a cache of two dtypes are not.
-      EXPECT_TRUE(is_without_ops(good.op.tag) || good.op.tag == Tag::noise_schedule || good.op.tag == Tag::kv_cache)
-          << name;
+      EXPECT_TRUE(is_without_ops(good.op.tag)) << name;
       continue;
     }
     EXPECT_NO_THROW(verify(mir)) << name;
@@ -62,9 +60,8 @@ TEST(GraphIrToMir, OpsWithoutCounterpartAreFew) {
   std::set<std::string_view> without;
   for (const OpDef& def : all_ops())
     if (is_without_ops(def.tag)) without.insert(def.name);
-  EXPECT_THAT(without, testing::UnorderedElementsAre("SdpaWindow", "KvCompress", "KvDecompress", "RelativePosEmbedding",
-                                                     "Conv1d", "Conv2d", "Conv3d", "ConvTranspose2d", "CausalConv1d",
-                                                     "DepthwiseConv", "Pool", "Interpolate", "MatrixInverse"));
+  EXPECT_THAT(without, testing::UnorderedElementsAre("Conv1d", "Conv2d", "Conv3d", "ConvTranspose2d", "CausalConv1d",
+                                                     "DepthwiseConv", "Pool", "Interpolate"));
 }
 
 TEST(GraphIrToMir, NamesIdsAndHintsAreKept) {
@@ -202,6 +199,16 @@ TEST(GraphIrToMir, CacheRowsComeTokenByToken) {
   EXPECT_EQ(error_of([&] { ops({-1, -1, 8}, 2); }).code(), "AmbiguousLayout");
 }
 
+TEST(GraphIrToMir, CachesOfTwoTypesAreTwoStates) {
+  const weft::Graph mir = to_mir(one_node(make_op(Tag::kv_cache), {{-1, 4}, {{-1, 6}, DType::u8}}));
+  EXPECT_THAT(ops_of(mir), ElementsAre("RowsAppend", "RowsAppend"));
+  ASSERT_EQ(mir.states().size(), 2u);
+  EXPECT_EQ(mir.states()[0].dtype, DType::f32);
+  EXPECT_EQ(mir.states()[1].dtype, DType::u8);
+  EXPECT_EQ(mir.states()[0].length, mir.states()[1].length);
+  EXPECT_EQ(last_node(mir).constraints.size(), 1u);  // as many rows of V as of K
+}
+
 TEST(GraphIrToMir, CachesOfOtherLengthCountForThemselves) {
   Graph graph = cached_graph();
   graph.inputs.push_back({"extra", {{3, 8}, DType::f32, {}, {}}});
@@ -230,6 +237,14 @@ TEST(GraphIrToMir, RopeFindsItsHeads) {
   EXPECT_EQ(shape_of({{2, 3, 8}, {3}}, {{"head_major", true}}), "Rope:head_major ");
 }
 
+TEST(GraphIrToMir, OpenSizesAreCutIntoEqualPieces) {
+  EXPECT_THAT(ops_of(to_mir(one_node(make_op(Tag::chunk, {{"axis", 0u}, {"chunks", 2u}}), {{-1, 3}}))),
+              ElementsAre("Chunk"));
+  EXPECT_THAT(ops_of(to_mir(one_node(make_op(Tag::chunk, {{"axis", 1u}, {"chunks", 3u}}), {{-1, 3}}))),
+              ElementsAre("Split"));
+  EXPECT_THAT(ops_of(to_mir(one_node(make_op(Tag::glu), {{2, -1}}))), ElementsAre("Chunk", "Activation", "Binary"));
+}
+
 TEST(GraphIrToMir, NarrowOperandsAreDecodedOnce) {
   Graph graph = one_node(make_op(Tag::add), {{{4}, DType::f16}, {{4}, DType::f16}});
   graph.nodes[0].inputs = {"a", "a"};
@@ -248,11 +263,12 @@ TEST(GraphIrToMir, ErrorsNameTheNode) {
     to_mir(graph);
   });
   EXPECT_EQ(missing.code(), "WeightMissing");
-  const Error open = error_of([] { to_mir(one_node(make_op(Tag::chunk, {{"axis", 0u}, {"chunks", 2u}}), {{-1, 3}})); });
+  const Error open = error_of([] {
+    to_mir(one_node(make_op(Tag::pixel_unshuffle, {{"downscale_factor", 2u}}), {{3, -1, 4}}));
+  });
   EXPECT_EQ(open.code(), "UnsupportedOp");
-  EXPECT_THAT(open.what(), HasSubstr("[Chunk] node 0 (id 0): op Chunk (tag 10): the axis of a Chunk must be known"));
-  const Error mixed = error_of([] { to_mir(one_node(make_op(Tag::kv_cache), {{2, 4}, {{2, 4}, DType::f16}})); });
-  EXPECT_EQ(mixed.code(), "UnsupportedOp");
+  EXPECT_THAT(open.what(),
+              HasSubstr("[PixelUnshuffle] node 0 (id 0): op PixelUnshuffle (tag 102): the height must be known"));
 }
 
 }  // namespace
