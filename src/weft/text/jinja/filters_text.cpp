@@ -20,7 +20,7 @@ namespace {
 template <std::u32string (*map)(std::u32string_view)>
 Value map_characters(Run& run, const Value& subject, const Arguments& arguments) {
   const Parameters none(run, "the filter", arguments, {});
-  return run.text(text::to_utf8(map(text::to_code_points(str(run, subject)))));
+  return like(subject, text::to_utf8(map(text::to_code_points(str(run, subject)))));
 }
 
 // Unlike str.title(): a word begins after white space and brackets, not after an apostrophe.
@@ -42,7 +42,7 @@ std::u32string title(std::u32string_view text) {
 
 Value capitalize_filter(Run& run, const Value& subject, const Arguments& arguments) {
   const Parameters none(run, "capitalize", arguments, {});
-  return run.text(capitalize(str(run, subject)));
+  return like(subject, capitalize(str(run, subject)));
 }
 
 Value string(Run& run, const Value& subject, const Arguments& arguments) {
@@ -53,7 +53,7 @@ Value string(Run& run, const Value& subject, const Arguments& arguments) {
 Value trim(Run& run, const Value& subject, const Arguments& arguments) {
   const Parameters p(run, "trim", arguments, {"chars"});
   if (p.given(0)) p.exact_text(0);
-  return run.text(strip(str(run, subject), p.get(0), true, true));
+  return like(subject, strip(str(run, subject), p.get(0), true, true));
 }
 
 Value replace_filter(Run& run, const Value& subject, const Arguments& arguments) {
@@ -89,7 +89,8 @@ Value indent(Run& run, const Value& subject, const Arguments& arguments) {
     out += lines[i];
     if (out.size() > run.limits().output_bytes) run.charge(out.size());
   }
-  return run.text(std::move(out));
+  run.charge(out.size());
+  return like(subject, std::move(out));
 }
 
 Value tojson(Run& run, const Value& subject, const Arguments& arguments) {
@@ -109,25 +110,24 @@ Value tojson(Run& run, const Value& subject, const Arguments& arguments) {
   return Value(json_text(run, subject, style));
 }
 
+Value safe(Run& run, const Value& subject, const Arguments& arguments) {
+  const Parameters none(run, "safe", arguments, {});
+  return Value::markup(str(run, subject));
+}
+
 Value escape(Run& run, const Value& subject, const Arguments& arguments) {
   const Parameters none(run, "escape", arguments, {});
-  std::string out;
-  for (const char c : str(run, subject)) {
-    switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '\'': out += "&#39;"; break;
-      case '"': out += "&#34;"; break;
-      default: out += c;
-    }
-  }
-  return run.text(std::move(out));
+  return Value::markup(escaped(run, subject));
+}
+
+Value force_escape(Run& run, const Value& subject, const Arguments& arguments) {
+  const Parameters none(run, "forceescape", arguments, {});
+  return Value::markup(escape_html(str(run, subject)));
 }
 
 Value center(Run& run, const Value& subject, const Arguments& arguments) {
   const Parameters p(run, "center", arguments, {"width"});
-  return run.text(pad(run, str(run, subject), p.integer(0, 80), " ", '^'));
+  return like(subject, pad(run, str(run, subject), p.integer(0, 80), " ", '^'));
 }
 
 Value format(Run& run, const Value& subject, const Arguments& arguments) {
@@ -197,7 +197,7 @@ constexpr std::array<FilterEntry, 19> table{{
     {"title", map_characters<title>},
     {"capitalize", capitalize_filter},
     {"string", string},
-    {"safe", string},
+    {"safe", safe},
     {"trim", trim},
     {"replace", replace_filter},
     {"join", join},
@@ -205,7 +205,7 @@ constexpr std::array<FilterEntry, 19> table{{
     {"tojson", tojson},
     {"e", escape},
     {"escape", escape},
-    {"forceescape", escape},
+    {"forceescape", force_escape},
     {"center", center},
     {"format", format},
     {"truncate", truncate},

@@ -20,7 +20,10 @@ class Method final : public Object {
   std::string type_name() const override { return "builtin_function_or_method"; }
   bool callable() const override { return true; }
   int depth() const override { return self_.depth() + 1; }
-  Value call(Run& run, const Arguments& arguments) override { return function_(run, self_, arguments); }
+  Value call(Run& run, const Arguments& arguments) override {
+    Value result = function_(run, self_, arguments);
+    return self_.is_markup() && result.text() != nullptr ? Value::markup(*result.text()) : result;
+  }
 
  private:
   Value self_;

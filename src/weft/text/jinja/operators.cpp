@@ -81,7 +81,8 @@ Value repeat(Run& run, const Value& value, std::int64_t count) {
     if (times != 0 && text->size() > run.limits().output_bytes / times) run.charge(run.limits().output_bytes + 1);
     std::string all;
     for (std::size_t i = 0; i < times && !text->empty(); ++i) all += *text;
-    return run.text(std::move(all));
+    run.charge(all.size());
+    return like(value, std::move(all));
   }
   const Sequence& list = *value.sequence();
   if (times != 0 && list.items.size() > run.limits().output_bytes / times) run.charge(run.limits().output_bytes + 1);
@@ -124,6 +125,7 @@ Value binary(Run& run, std::string_view op, const Value& left, const Value& righ
   if (op == "+") {
     if (left.text() != nullptr && right.text() != nullptr) {
       run.charge(left.text()->size() + right.text()->size());
+      if (left.is_markup() || right.is_markup()) return Value::markup(escaped(run, left) + escaped(run, right));
       return Value(*left.text() + *right.text());
     }
     if (is_joinable(left) && is_joinable(right) && left.sequence()->kind == right.sequence()->kind) {
@@ -198,7 +200,7 @@ Value item(Run& run, const Value& object, const Value& index) {
       if (const auto at = position(*number, list->items.size())) return list->items[*at];
     } else if (const std::string* text = object.text()) {
       run.charge(text->size());
-      if (Value found = character(*text, *number); !found.is_undefined()) return found;
+      if (const Value found = character(*text, *number); !found.is_undefined()) return like(object, *found.text());
     }
   }
   if (index.text() != nullptr && object.mapping() == nullptr) return attribute(run, object, *index.text());
@@ -262,7 +264,8 @@ Value slice(Run& run, const Value& object, std::optional<std::int64_t> start, st
       items.push_back(list->items[static_cast<std::size_t>(at)]);
     if (__builtin_add_overflow(at, by, &at)) break;
   }
-  return text != nullptr ? run.text(std::move(cut)) : run.sequence(std::move(items), list->kind);
+  run.charge(cut.size());
+  return text != nullptr ? like(object, std::move(cut)) : run.sequence(std::move(items), list->kind);
 }
 
 std::vector<Value> items_of(Run& run, const Value& value) {

@@ -39,7 +39,7 @@ bool is_iterable(const Value& v) {
   return v.is_undefined() || v.text() != nullptr || v.mapping() != nullptr || v.sequence() != nullptr ||
          v.iterator() != nullptr;
 }
-bool is_escaped(const Value&) { return false; }
+bool is_escaped(const Value& v) { return v.is_markup(); }
 
 template <int remainder>
 bool has_parity(Run& run, const Value& subject, const Arguments& arguments) {

@@ -61,6 +61,12 @@ Value Value::undefined(std::string reason) {
   return value;
 }
 
+Value Value::markup(std::string text) {
+  Value value;
+  value.value_ = Markup{std::make_shared<const std::string>(std::move(text))};
+  return value;
+}
+
 Value Value::list(std::vector<Value> items) { return Value(std::make_shared<const Sequence>(std::move(items))); }
 
 Value Value::mapping(std::vector<std::pair<Value, Value>> members) {

@@ -29,11 +29,16 @@ struct Undefined {
 struct None {};
 
 using Text = std::shared_ptr<const std::string>;
+// A text that counts as HTML already: what is added to it is escaped.
+struct Markup {
+  Text text;
+};
 
 class WEFT_API Value {
  public:
-  using Variant = std::variant<Undefined, None, bool, std::int64_t, double, Text, std::shared_ptr<const Sequence>,
-                               std::shared_ptr<const Mapping>, std::shared_ptr<Iterator>, std::shared_ptr<Object>>;
+  using Variant =
+      std::variant<Undefined, None, bool, std::int64_t, double, Text, Markup, std::shared_ptr<const Sequence>,
+                   std::shared_ptr<const Mapping>, std::shared_ptr<Iterator>, std::shared_ptr<Object>>;
 
   Value() = default;  // undefined
   Value(None) : value_(None()) {}
@@ -49,6 +54,7 @@ class WEFT_API Value {
   Value(std::shared_ptr<Iterator> value) : value_(std::move(value)) {}
   Value(std::shared_ptr<Object> value) : value_(std::move(value)) {}
   static Value undefined(std::string reason);
+  static Value markup(std::string text);
   static Value list(std::vector<Value> items);
   static Value mapping(std::vector<std::pair<Value, Value>> members);  // a later member of an equal key wins
 
@@ -58,9 +64,11 @@ class WEFT_API Value {
   const bool* boolean() const { return std::get_if<bool>(&value_); }
   const double* real() const { return std::get_if<double>(&value_); }
   const std::string* text() const {
+    if (const auto* markup = std::get_if<Markup>(&value_)) return markup->text.get();
     const auto* text = std::get_if<Text>(&value_);
     return text == nullptr ? nullptr : text->get();
   }
+  bool is_markup() const { return std::holds_alternative<Markup>(value_); }
   const Sequence* sequence() const { return pointee<std::shared_ptr<const Sequence>>(); }
   const Mapping* mapping() const { return pointee<std::shared_ptr<const Mapping>>(); }
   Iterator* iterator() const { return pointee<std::shared_ptr<Iterator>>(); }

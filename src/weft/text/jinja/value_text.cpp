@@ -80,7 +80,11 @@ void append_repr(Run& run, const Value& value, std::string& out) {
     out += real_text(*real);
   else if (const auto whole = value.integer())
     out += std::to_string(*whole);
-  else if (const std::string* text = value.text())
+  else if (value.is_markup()) {
+    out += "Markup(";
+    append_text_repr(*value.text(), out);
+    out += ')';
+  } else if (const std::string* text = value.text())
     append_text_repr(*text, out);
   else if (const Sequence* sequence = value.sequence())
     append_sequence_repr(run, *sequence, out);
@@ -230,6 +234,29 @@ std::string repr(Run& run, const Value& value) {
   append_repr(run, value, out);
   run.charge(out.size());
   return out;
+}
+
+std::string escape_html(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    switch (c) {
+      case '&': out += "&amp;"; break;
+      case '<': out += "&lt;"; break;
+      case '>': out += "&gt;"; break;
+      case '\'': out += "&#39;"; break;
+      case '"': out += "&#34;"; break;
+      default: out += c;
+    }
+  }
+  return out;
+}
+
+std::string escaped(Run& run, const Value& value) {
+  return value.is_markup() ? *value.text() : escape_html(str(run, value));
+}
+
+Value like(const Value& like, std::string text) {
+  return like.is_markup() ? Value::markup(std::move(text)) : Value(std::move(text));
 }
 
 std::string json_text(Run& run, const Value& value, const JsonStyle& style) {

@@ -14,6 +14,11 @@ std::string real_text(double value);  // "1.0", "1e+16", "inf"
 
 std::string str(Run& run, const Value& value);
 std::string repr(Run& run, const Value& value);
+// Without HTML's own characters, unless the value is markup.
+std::string escaped(Run& run, const Value& value);
+std::string escape_html(std::string_view text);
+// The text as markup where `like` is.
+Value like(const Value& like, std::string text);
 
 struct JsonStyle {
   bool ensure_ascii = false, sort_keys = false;
