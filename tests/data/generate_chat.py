@@ -1,11 +1,11 @@
-"""Writes the cases of tests/chat_template_test.cpp with Jinja2's own answers, in the environment that transformers
+"""Writes the cases of tests/jinja_conformance_test.cpp with Jinja2's own answers, in the environment that transformers
 renders chat templates in.
 
   python3 tests/data/generate_chat.py                    snippets and templates of tests/data/chat -> chat/cases.json
   python3 tests/data/generate_chat.py FOLDER OUTPUT.json templates of your own (*.jinja), all conversations
 
 The second form is for public templates, whose licenses differ: `WEFT_CHAT_CASES=OUTPUT.json weft_tests
---gtest_filter='ChatTemplate*'` compares weft with Jinja2 on them. Needs Debian's python3-jinja2 (3.1.2 was used).
+--gtest_filter='JinjaConformance*'` compares weft with Jinja2 on them. Needs Debian's python3-jinja2 (3.1.2 was used).
 """
 
 import datetime

@@ -43,7 +43,7 @@ def contexts():
     tokens = {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>"}
 
     def of(messages, **more):
-        return {"messages": messages, "add_generation_prompt": True, **tokens, **more}
+        return {"messages": messages, "tools": None, "documents": None, "add_generation_prompt": True, **tokens, **more}
 
     tools = [WEATHER, CLOCK]
     return [

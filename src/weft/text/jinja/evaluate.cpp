@@ -10,10 +10,15 @@
 namespace weft::jinja {
 
 Value Interpreter::evaluate(const Expression& node) {
-  using Kind = Expression::Kind;
   const Run::Level level(run_);
-  run_.step();
   run_.at(node.at);
+  Value value = evaluate_kind(node);
+  run_.step_through(value);
+  return value;
+}
+
+Value Interpreter::evaluate_kind(const Expression& node) {
+  using Kind = Expression::Kind;
   switch (node.kind) {
     case Kind::constant: return node.value;
     case Kind::name: return evaluate_name(node);

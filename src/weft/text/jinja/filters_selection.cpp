@@ -52,7 +52,7 @@ Value map(Run& run, const Value& subject, const Arguments& arguments) {
   const Filter filter = find_filter(run, *arguments.positional[0].text());
   const Arguments rest = behind(arguments, 1);
   for (const Value& each : items_if_true(run, subject)) {
-    run.step();
+    run.step_through(each);
     items.push_back(filter(run, each, rest));
   }
   return run.iterator(std::move(items));
@@ -73,7 +73,7 @@ Value select(Run& run, const Value& subject, const Arguments& arguments) {
   }
   std::vector<Value> items;
   for (Value& each : items_if_true(run, subject)) {
-    run.step();
+    run.step_through(each);
     const Value tested = by_attribute ? path(run, each, arguments.positional[0]) : each;
     if ((test != nullptr ? test(run, tested, rest) : tested.truth()) == keeps) items.push_back(std::move(each));
   }

@@ -84,7 +84,7 @@ void merge_sort(std::vector<std::pair<Value, Value>>& items, Less less) {
 
 std::vector<Value> sorted(Run& run, std::vector<std::pair<Value, Value>> keyed, bool descending) {
   merge_sort(keyed, [&](const Value& a, const Value& b) {
-    run.step();
+    run.step_through(a);
     return descending ? less(run, b, a) : less(run, a, b);
   });
   std::vector<Value> items;
@@ -96,7 +96,7 @@ std::vector<std::pair<Value, Value>> with_keys(Run& run, const Value& subject, c
                                                bool case_sensitive) {
   std::vector<std::pair<Value, Value>> keyed;
   for (Value& each : items_of(run, subject)) {
-    run.step();
+    run.step_through(each);
     Value key = sort_key(run, each, attribute, case_sensitive);
     keyed.emplace_back(std::move(key), std::move(each));
   }
@@ -140,9 +140,11 @@ Value extreme(Run& run, const Value& subject, const Arguments& arguments) {
   const auto keyed = with_keys(run, subject, p.get(1), p.flag(0, false));
   if (keyed.empty()) return Value::undefined("there is no item, the sequence was empty");
   std::size_t best = 0;
-  for (std::size_t i = 1; i < keyed.size(); ++i)
+  for (std::size_t i = 1; i < keyed.size(); ++i) {
+    run.step_through(keyed[i].first);
     if (greatest ? less(run, keyed[best].first, keyed[i].first) : less(run, keyed[i].first, keyed[best].first))
       best = i;
+  }
   return keyed[best].second;
 }
 
@@ -198,7 +200,7 @@ Value groupby(Run& run, const Value& subject, const Arguments& arguments) {
   const Parameters p(run, "groupby", arguments, {"attribute", "default", "case_sensitive"}, 1);
   std::vector<std::pair<Value, Value>> keyed;
   for (Value& each : items_of(run, subject)) {
-    run.step();
+    run.step_through(each);
     Value key = path(run, each, p.get(0));
     if (key.is_undefined() && p.has(1)) key = p.get(1);
     keyed.emplace_back(sort_key(run, key, p.flag(2, false)), run.tuple({key, each}));

@@ -45,6 +45,7 @@ class Interpreter {
 
   // Expressions.
   Value evaluate(const Expression& node);
+  Value evaluate_kind(const Expression& node);
   Value evaluate_name(const Expression& node);
   Value evaluate_parts(const Expression& node);  // lists, tuples, mappings
   Value evaluate_unary(const Expression& node);

@@ -9,8 +9,9 @@ namespace weft::jinja {
 struct TemplateLimits {
   std::size_t source_bytes = std::size_t{1} << 20;
   std::size_t output_bytes = std::size_t{16} << 20;  // also of each string on the way
-  std::uint64_t steps = 1'000'000;                   // statements and expressions evaluated
-  std::size_t work_bytes = std::size_t{256} << 20;   // of all strings and lists made on the way
+  // Statements and expressions evaluated; one more for each 4 KiB of text or 64 items in a value.
+  std::uint64_t steps = 1'000'000;
+  std::size_t work_bytes = std::size_t{256} << 20;  // of all strings and lists made on the way
   int depth = 64;  // of blocks in blocks, brackets in brackets, values in values, calls
 };
 

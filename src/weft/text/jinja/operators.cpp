@@ -8,6 +8,7 @@
 #include "weft/text/code_points.h"
 #include "weft/text/jinja/methods.h"
 #include "weft/text/jinja/python_format.h"
+#include "weft/text/jinja/text_methods.h"
 #include "weft/text/jinja/value_text.h"
 
 namespace weft::jinja {
@@ -183,7 +184,7 @@ bool contains(Run& run, const Value& container, const Value& wanted) {
       run.expect_defined(wanted);
       run.fail("a str cannot contain a {}", wanted.type_name());
     }
-    return text->find(*wanted.text()) != std::string::npos;
+    return find(*text, *wanted.text()) != std::string_view::npos;
   }
   if (const Mapping* mapping = container.mapping()) return mapping->find(wanted) != nullptr;
   const std::vector<Value> items = items_of(run, container);

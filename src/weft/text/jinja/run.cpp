@@ -1,7 +1,5 @@
 #include "weft/text/jinja/run.h"
 
-#include "weft/base/fail.h"
-
 namespace weft::jinja {
 
 void Run::refuse(std::string message) const {

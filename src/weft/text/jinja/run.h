@@ -2,8 +2,6 @@
 // it to make values and to refuse.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <cstdint>
 #include <ctime>
 #include <functional>
@@ -12,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "weft/base/fail.h"
 #include "weft/text/jinja/limits.h"
 #include "weft/text/jinja/position.h"
 #include "weft/text/jinja/value.h"
@@ -45,6 +44,8 @@ class Run {
     steps_ += count;
     if (steps_ > limits_.steps) too_much("{} steps", limits_.steps);
   }
+  // Before something is done that looks through all of a value.
+  void step_through(const Value& value) { step(1 + value.weight() / 64); }
   // Before something of this size is made.
   void charge(std::size_t bytes) {
     if (bytes > limits_.output_bytes) too_much("{} bytes in one value", limits_.output_bytes);

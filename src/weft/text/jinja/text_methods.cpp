@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
@@ -63,7 +64,7 @@ std::vector<std::string> split_at(std::string_view text, std::string_view separa
                                   bool from_right) {
   std::vector<std::string> parts;
   while (most < 0 || static_cast<std::int64_t>(parts.size()) < most) {
-    const std::size_t found = from_right ? text.rfind(separator) : text.find(separator);
+    const std::size_t found = from_right ? rfind(text, separator) : find(text, separator);
     if (found == std::string_view::npos) break;
     parts.emplace_back(from_right ? text.substr(found + separator.size()) : text.substr(0, found));
     text = from_right ? text.substr(0, found) : text.substr(found + separator.size());
@@ -95,7 +96,7 @@ Value partition_method(Run& run, const Value& self, const Arguments& arguments) 
   const Parameters p(run, "partition", arguments, {"sep"}, 1);
   const std::string &text = own(self), &separator = p.exact_text(0);
   if (separator.empty()) run.fail("partition needs a separator that is not empty");
-  const std::size_t found = from_right ? text.rfind(separator) : text.find(separator);
+  const std::size_t found = from_right ? rfind(text, separator) : find(text, separator);
   run.charge(text.size());
   if (found == std::string::npos)
     return from_right ? run.tuple({Value(""), Value(""), self}) : run.tuple({self, Value(""), Value("")});
@@ -142,7 +143,7 @@ Value find_method(Run& run, const Value& self, const Arguments& arguments) {
   const Parameters p(run, "find", arguments, {"sub", "start", "end"}, 1);
   std::int64_t offset = 0;
   const std::string_view text = window(p, 1, own(self), offset);
-  const std::size_t found = from_right ? text.rfind(p.exact_text(0)) : text.find(p.exact_text(0));
+  const std::size_t found = from_right ? rfind(text, p.exact_text(0)) : find(text, p.exact_text(0));
   if (found != std::string_view::npos)
     return offset + static_cast<std::int64_t>(text::count_code_points(text.substr(0, found)));
   if (must) run.fail("the text to find is not there");
@@ -155,7 +156,7 @@ Value count_method(Run& run, const Value& self, const Arguments& arguments) {
   const std::string_view text = window(p, 1, own(self), offset);
   const std::string& wanted = p.exact_text(0);
   if (wanted.empty()) return static_cast<std::int64_t>(text::count_code_points(text)) + 1;
-  for (std::size_t at = text.find(wanted); at != std::string_view::npos; at = text.find(wanted, at + wanted.size()))
+  for (std::size_t at = find(text, wanted); at != std::string_view::npos; at = find(text, wanted, at + wanted.size()))
     ++count;
   return count;
 }
@@ -315,11 +316,24 @@ Value (*text_method(std::string_view name))(Run&, const Value& self, const Argum
   return found == methods.end() ? nullptr : found->second;
 }
 
+std::size_t find(std::string_view text, std::string_view wanted, std::size_t from) {
+  if (from > text.size()) return std::string_view::npos;
+  const void* found = ::memmem(text.data() + from, text.size() - from, wanted.data(), wanted.size());
+  return found == nullptr ? std::string_view::npos
+                          : static_cast<std::size_t>(static_cast<const char*>(found) - text.data());
+}
+
+std::size_t rfind(std::string_view text, std::string_view wanted) {
+  const std::string backwards(text.rbegin(), text.rend()), reversed(wanted.rbegin(), wanted.rend());
+  const std::size_t found = find(backwards, reversed);
+  return found == std::string::npos ? found : text.size() - found - wanted.size();
+}
+
 std::string replace(Run& run, std::string_view text, std::string_view from, std::string_view to, std::int64_t most) {
   std::string out;
   std::int64_t done = 0;
   for (std::size_t at = 0;;) {
-    const std::size_t found = done == most ? std::string_view::npos : text.find(from, at);
+    const std::size_t found = done == most ? std::string_view::npos : find(text, from, at);
     if (found == std::string_view::npos || (from.empty() && at >= text.size())) {
       if (from.empty() && done != most) out += to;
       return out += text.substr(std::min(at, text.size()));

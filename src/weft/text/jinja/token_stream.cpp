@@ -1,7 +1,5 @@
 #include "weft/text/jinja/token_stream.h"
 
-#include "weft/base/fail.h"
-
 namespace weft::jinja {
 
 void TokenStream::unexpected(std::string_view wanted) const {

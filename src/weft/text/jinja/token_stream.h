@@ -1,13 +1,13 @@
 // The tokens of a template while a parser walks them.
 #pragma once
 
-#include <fmt/format.h>
-
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "weft/base/fail.h"
 #include "weft/text/jinja/lexer.h"
 
 namespace weft::jinja {

@@ -30,6 +30,9 @@ std::optional<std::string> key_text(const Value& key) {
   return all;
 }
 
+// A list may hold a list many times that holds another many times: the sum stays below what can still be added up.
+std::uint64_t add_weights(std::uint64_t a, std::uint64_t b) { return std::min(a + b, std::uint64_t{1} << 48); }
+
 bool equal_items(const std::vector<Value>& a, const std::vector<Value>& b) {
   return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), equal);
 }
@@ -108,6 +111,13 @@ int Value::depth() const {
   return 0;
 }
 
+std::uint64_t Value::weight() const {
+  if (const std::string* value = text()) return 1 + value->size() / 64;
+  if (const Sequence* value = sequence()) return value->weight;
+  if (const Mapping* value = mapping()) return value->weight();
+  return 1;
+}
+
 std::string Value::type_name() const {
   if (is_undefined()) return "Undefined";
   if (is_none()) return "NoneType";
@@ -130,13 +140,17 @@ std::string Value::type_name() const {
 }
 
 Sequence::Sequence(std::vector<Value> values, Kind of_kind) : items(std::move(values)), kind(of_kind) {
-  for (const Value& item : items) depth = std::max(depth, item.depth() + 1);
+  for (const Value& item : items) {
+    depth = std::max(depth, item.depth() + 1);
+    weight = add_weights(weight, item.weight());
+  }
 }
 
 bool Mapping::set(const Value& key, Value value) {
   auto text = key_text(key);
   if (!text) return false;
   depth_ = std::max({depth_, key.depth() + 1, value.depth() + 1});
+  weight_ = add_weights(weight_, key.weight() + value.weight());
   const auto [at, is_new] = index_.emplace(std::move(*text), members_.size());
   if (is_new)
     members_.emplace_back(key, std::move(value));

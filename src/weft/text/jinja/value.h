@@ -80,6 +80,7 @@ class WEFT_API Value {
   std::optional<double> number() const;
   bool truth() const;
   int depth() const;              // levels of sequences and mappings; 0 for all else
+  std::uint64_t weight() const;   // how much there is to look through: 64 bytes of text, or one item, count as 1
   std::string type_name() const;  // Python's: "str", "NoneType"
 
  private:
@@ -99,6 +100,7 @@ struct Sequence {
   std::vector<Value> items;
   Kind kind = Kind::list;
   int depth = 1;
+  std::uint64_t weight = 1;
 };
 
 // In the order of insertion.
@@ -113,6 +115,7 @@ class Mapping {
   const std::vector<Member>& members() const { return members_; }
   std::size_t size() const { return members_.size(); }
   int depth() const { return depth_; }
+  std::uint64_t weight() const { return weight_; }
 
  private:
   struct Hash {
@@ -121,6 +124,7 @@ class Mapping {
   std::vector<Member> members_;
   std::unordered_map<std::string, std::size_t, Hash> index_;  // by a text that is equal for equal keys
   int depth_ = 1;
+  std::uint64_t weight_ = 1;
 };
 
 // What a lazy filter gives: can be walked once, has no length and is always true.

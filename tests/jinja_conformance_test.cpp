@@ -61,9 +61,9 @@ void compare(const std::string& path) {
   EXPECT_GT(compared, 0u);
 }
 
-TEST(ChatTemplate, EqualsJinja2) { compare(WEFT_SOURCE_DIR "/tests/data/chat/cases.json"); }
+TEST(JinjaConformance, EqualsJinja2) { compare(WEFT_SOURCE_DIR "/tests/data/chat/cases.json"); }
 
-TEST(ChatTemplate, EqualsJinja2OnFurtherCases) {
+TEST(JinjaConformance, EqualsJinja2OnFurtherCases) {
   const char* path = std::getenv("WEFT_CHAT_CASES");
   if (path == nullptr) GTEST_SKIP() << "WEFT_CHAT_CASES names no file";
   compare(path);
