@@ -118,6 +118,15 @@ void append_title(std::u32string& out, char32_t c) {
 
 char32_t lower(char32_t c) { return static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(c))); }
 
+void append_decomposed(std::u32string& out, char32_t c) {
+  std::array<utf8proc_int32_t, 8> parts{};
+  int boundary = 0;
+  const utf8proc_ssize_t count = utf8proc_decompose_char(static_cast<utf8proc_int32_t>(c), parts.data(), parts.size(),
+                                                         UTF8PROC_DECOMPOSE, &boundary);
+  for (utf8proc_ssize_t i = 0; i < count && i < static_cast<utf8proc_ssize_t>(parts.size()); ++i)
+    out += static_cast<char32_t>(parts[static_cast<std::size_t>(i)]);
+}
+
 std::u32string upper(std::u32string_view text) {
   std::u32string out;
   for (const char32_t c : text) append_upper(out, c);

@@ -32,6 +32,7 @@ std::u32string lower(std::u32string_view text);
 void append_upper(std::u32string& out, char32_t c);
 void append_title(std::u32string& out, char32_t c);
 char32_t lower(char32_t c);
+void append_decomposed(std::u32string& out, char32_t c);  // its canonical decomposition
 
 std::u32string strip(std::u32string_view text);
 std::string_view strip(std::string_view text);  // white space off both ends

@@ -27,24 +27,19 @@ void check_combining_runs(std::string_view text) {
   }
 }
 
-std::string map(std::string_view text, int options) {
-  check_combining_runs(text);
-  utf8proc_uint8_t* out = nullptr;
-  const utf8proc_ssize_t length =
-      utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()), static_cast<utf8proc_ssize_t>(text.size()),
-                   &out, static_cast<utf8proc_option_t>(UTF8PROC_STABLE | options));
-  const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> owner(out, &std::free);
-  if (length < 0) fail(ErrorKind::invalid_argument, "NormalizationFailed", "text", "{}", utf8proc_errmsg(length));
-  return std::string(reinterpret_cast<const char*>(out), static_cast<std::size_t>(length));
-}
-
 }  // namespace
 
 std::string normalize(std::string_view text, TextNormalizer form) {
   if (form == TextNormalizer::none || text.empty()) return std::string(text);
-  return map(text, UTF8PROC_COMPOSE | (form == TextNormalizer::nfkc ? UTF8PROC_COMPAT : 0));
+  check_combining_runs(text);
+  const int compatibility = form == TextNormalizer::nfkc ? UTF8PROC_COMPAT : 0;
+  utf8proc_uint8_t* out = nullptr;
+  const utf8proc_ssize_t length =
+      utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()), static_cast<utf8proc_ssize_t>(text.size()),
+                   &out, static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE | compatibility));
+  const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> owner(out, &std::free);
+  if (length < 0) fail(ErrorKind::invalid_argument, "NormalizationFailed", "text", "{}", utf8proc_errmsg(length));
+  return std::string(reinterpret_cast<const char*>(out), static_cast<std::size_t>(length));
 }
-
-std::string decompose(std::string_view text) { return text.empty() ? "" : map(text, UTF8PROC_DECOMPOSE); }
 
 }  // namespace weft::text

@@ -12,7 +12,4 @@ namespace weft::text {
 // canonical order takes quadratic time.
 std::string normalize(std::string_view text, TextNormalizer form);
 
-// Canonical decomposition (NFD), with the same limit.
-std::string decompose(std::string_view text);
-
 }  // namespace weft::text

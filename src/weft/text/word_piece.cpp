@@ -5,7 +5,6 @@
 
 #include "weft/base/fail.h"
 #include "weft/text/code_points.h"
-#include "weft/text/normalizer.h"
 
 namespace weft::text {
 namespace {
@@ -42,9 +41,14 @@ std::u32string WordPiece::cleaned(std::string_view text) const {
     }
   }
   if (!lower_case_) return out;
-  std::u32string bare;
-  for (const char32_t c : to_code_points(decompose(to_utf8(out))))
-    if (!is_nonspacing_mark(c)) bare += lower(c);
+  // The order of the marks does not matter: they go.
+  std::u32string bare, parts;
+  for (const char32_t c : out) {
+    parts.clear();
+    append_decomposed(parts, c);
+    for (const char32_t part : parts)
+      if (!is_nonspacing_mark(part)) bare += lower(part);
+  }
   return bare;
 }
 

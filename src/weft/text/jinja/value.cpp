@@ -112,7 +112,7 @@ int Value::depth() const {
 }
 
 std::uint64_t Value::weight() const {
-  if (const std::string* value = text()) return 1 + value->size() / 64;
+  if (const std::string* value = text()) return 1 + value->size() / 16;
   if (const Sequence* value = sequence()) return value->weight;
   if (const Mapping* value = mapping()) return value->weight();
   return 1;

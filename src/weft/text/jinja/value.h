@@ -80,7 +80,7 @@ class WEFT_API Value {
   std::optional<double> number() const;
   bool truth() const;
   int depth() const;              // levels of sequences and mappings; 0 for all else
-  std::uint64_t weight() const;   // how much there is to look through: 64 bytes of text, or one item, count as 1
+  std::uint64_t weight() const;   // how much there is to look through: 16 bytes of text, or one item, count as 1
   std::string type_name() const;  // Python's: "str", "NoneType"
 
  private:
