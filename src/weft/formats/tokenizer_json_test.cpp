@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <random>
 #include <string>
 #include <vector>
 
+#include "weft/base/error.h"
 #include "weft/text/test_vocabularies.h"
 #include "weft/text/tokenizer.h"
 
@@ -118,6 +120,29 @@ TEST(TokenizerJson, WhatIsWrongIsSaid) {
   EXPECT_EQ(code_of(R"({"model": {"type": "Unigram", "unk_id": 7, "vocab": [["a", 1]]}})"), "InvalidField");
   // Cut anywhere: an error, never a crash.
   for (std::size_t size = 0; size < byte_level.size(); ++size) EXPECT_NE(code_of(byte_level.substr(0, size)), "");
+}
+
+TEST(TokenizerJson, DamagedFilesAreRefusedOrRead) {
+  std::mt19937 random(5);
+  int read_well = 0;
+  for (int round = 0; round < 2000; ++round) {
+    std::string json = byte_level;
+    for (unsigned changes = 1 + random() % 3; changes > 0; --changes) {
+      const std::size_t at = random() % json.size();
+      switch (random() % 3) {
+        case 0: json[at] = "0123456789{}[],:\"aeu-."[random() % 23]; break;
+        case 1: json.erase(at, 1 + random() % 6); break;
+        default: json.insert(at, json.substr(random() % json.size(), 1 + random() % 12));
+      }
+    }
+    try {
+      pieces_of(read(json), "ab ab<tool>b");
+      ++read_well;
+    } catch (const Error& error) {
+      EXPECT_NE(error.code(), "");
+    }
+  }
+  EXPECT_GT(read_well, 10);
 }
 
 }  // namespace
