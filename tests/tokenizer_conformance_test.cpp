@@ -44,6 +44,8 @@ class TokenizerConformance : public testing::TestWithParam<const char*> {
     tokenizer_ = known;
   }
 
+  bool gives_texts_back() const { return tokenizer_->type() != TokenizerType::wordpiece; }
+
   std::string path_;
   std::shared_ptr<const Tokenizer> tokenizer_;
 };
@@ -67,7 +69,17 @@ TEST_P(TokenizerConformance, EveryPublishedCase) {
     const std::vector<std::int32_t> expected{std::istream_iterator<std::int32_t>(line), {}};
     const std::vector<std::int32_t> ids = tokenizer_->encode(inputs[i], bare);
     EXPECT_EQ(ids, expected) << "case " << i << ": " << inputs[i];
-    EXPECT_EQ(tokenizer_->decode(ids), inputs[i]) << "case " << i;
+    if (gives_texts_back()) {
+      EXPECT_EQ(tokenizer_->decode(ids), inputs[i]) << "case " << i;
+    }
+  }
+}
+
+// WordPiece drops white space, capitals and accents; what it gives back is as good to it as the text was.
+TEST_P(TokenizerConformance, WhatIsDecodedEncodesToTheSameIds) {
+  for (const std::string text : {"Hello, world! 42", "Äpfel und Birnen", "3333333 discards"}) {
+    const std::vector<std::int32_t> ids = tokenizer_->encode(text, bare);
+    EXPECT_EQ(tokenizer_->encode(tokenizer_->decode(ids), bare), ids) << text;
   }
 }
 
@@ -99,11 +111,14 @@ TEST_P(TokenizerConformance, AMegabyteOfOneKindTakesUnderASecond) {
     const double begin = cpu_seconds();
     const std::vector<std::int32_t> ids = tokenizer_->encode(text, bare);
     EXPECT_LT(cpu_seconds() - begin, limit) << testing::PrintToString(text.substr(0, 8));
-    EXPECT_EQ(tokenizer_->decode(ids), text);
+    if (gives_texts_back()) {
+      EXPECT_EQ(tokenizer_->decode(ids), text);
+    }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Published, TokenizerConformance, testing::Values("gpt-2", "llama-spm", "llama-bpe", "qwen35"),
+INSTANTIATE_TEST_SUITE_P(Published, TokenizerConformance,
+                         testing::Values("gpt-2", "llama-spm", "llama-bpe", "qwen35", "bert-bge"),
                          [](const auto& vocabulary) {
                            std::string name = vocabulary.param;
                            std::replace(name.begin(), name.end(), '-', '_');

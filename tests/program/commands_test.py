@@ -7,10 +7,10 @@ import subprocess
 
 import unittest
 
-from gguf_bytes import small_llama
+from gguf_bytes import STRING, U32, small_llama
 from weft_program import ROOT, WEFT, ProgramTest, run
 
-COMMANDS = ["run", "import", "inspect", "graph", "logits", "tokenize", "ops", "passes", "cpu", "bench", "plan", "quantize", "eval", "verify"]
+COMMANDS = ["run", "chat", "import", "inspect", "graph", "logits", "tokenize", "ops", "passes", "cpu", "bench", "plan", "quantize", "eval", "verify"]
 
 class Help(ProgramTest):
     def test_every_command_explains_itself_with_an_example(self):
@@ -102,6 +102,75 @@ class Run(WithModel):
     def test_placement_is_logged(self):
         err = self.ok("run", self.model, "-p", "a", "-n", "1", env={"WEFT_LOG": "debug"}).stderr.decode()
         self.assertIn("backend=cpu reason=default", err)
+
+TEMPLATE = ("{% for m in messages %}{{ '[' + m.role + '] ' + m.content + '\n' }}"
+            "{% if m.content == 'refuse' %}{{ raise_exception('I refuse') }}{% endif %}{% endfor %}"
+            "{% if add_generation_prompt %}[{{ who | default('assistant') }}]{% endif %}")
+
+class Chat(WithModel):
+    def setUp(self):
+        super().setUp()
+        model = small_llama()
+        model.meta["llama.context_length"] = (U32, 512)
+        model.meta["tokenizer.chat_template"] = (STRING, TEMPLATE)
+        self.model.write_bytes(model.bytes())
+        self.options = ("-n", "8", "--temp", "0", "--threads", "1")
+
+    def replies(self, text, *options):
+        done = self.ok("chat", self.model, *self.options, "--json", *options, stdin=text.encode())
+        return [json.loads(line) for line in done.stdout.decode().splitlines()]
+
+    def test_a_conversation_from_a_pipe(self):
+        first, second = self.replies("Hello\n\nAnd now?\n", "--system", "Be kind.")
+        self.assertEqual(first["reused_tokens"], 0)
+        # Of the second prompt only the end is new: the first one and most of its reply are known.
+        self.assertGreaterEqual(second["reused_tokens"], first["prompt_tokens"])
+        self.assertLess(second["reused_tokens"], second["prompt_tokens"])
+        self.assertEqual(list(first), ["text", "stop", "ids", "prompt_tokens", "reused_tokens", "seed", "first_token_s", "decode_s"])
+
+    def test_replies_stream_as_text(self):
+        told = self.replies("Hello\nAgain\n")
+        done = self.ok("chat", self.model, *self.options, stdin=b"Hello\nAgain\n")
+        self.assertEqual(done.stdout.decode(), "".join(reply["text"] + "\n" for reply in told))
+
+    def test_commands(self):
+        plain, after_reset = self.replies("Hello\n/reset\nHello\n")
+        self.assertEqual((plain["text"], after_reset["reused_tokens"]), (after_reset["text"], 0))
+        done = self.ok("chat", self.model, *self.options, stdin=b"/help\n/nonsense\n/exit\nHello\n")
+        self.assertEqual(done.stdout, b"")
+        self.assertIn(b"/system TEXT", done.stderr)
+        self.assertIn(b"/nonsense is no command", done.stderr)
+
+    def test_the_prompt_can_be_seen(self):
+        def prompt(text, *options):
+            return self.ok("chat", self.model, "--render", *options, stdin=text.encode()).stdout.decode()
+        self.assertEqual(prompt("Hi\\\nthere\n", "--system", "S"), "[system] S\n[user] Hi\nthere\n[assistant]\n")
+        self.assertEqual(prompt("/system T\nHi\n", "--vars", '{"who": "me"}'), "[system] T\n[user] Hi\n[me]\n")
+        self.assertEqual(prompt("Hi\n", "--template", "chatml"), "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n\n")
+        own = self.dir / "own.jinja"
+        own.write_text("{{ messages[0].content|upper }}{{ bos_token }}")
+        self.assertEqual(prompt("Hi\n", "--template", own), "HI<s>\n")
+
+    def test_what_is_wrong_is_said_in_one_line(self):
+        self.refused("chat", self.model, stdin=b"refuse\n", says=("chat template:2:", "I refuse"))
+        own = self.dir / "own.jinja"
+        own.write_text("a\n{% if %}")
+        self.refused("chat", self.model, "--template", own, stdin=b"Hi\n", says=("own.jinja, chat template:2:7", "an expression"))
+        self.refused("chat", self.model, "--vars", "[1]", stdin=b"", says="JSON object")
+        self.refused("chat", self.model, "--vars", "{", stdin=b"", says="--vars@")
+        self.refused("chat", self.model, stdin=b"x" * 3000, says="do not fit a context")
+
+    def test_stop_strings(self):
+        [whole] = self.replies("Hello\n")
+        mark = whole["text"][2:4]
+        [cut] = self.replies("Hello\n", "--stop", mark)
+        self.assertEqual((cut["stop"], cut["text"]), ("stop", whole["text"][:whole["text"].index(mark)]))
+
+    def test_the_template_survives_an_import(self):
+        out = self.dir / "m.model"
+        self.ok("import", self.model, "-o", out)
+        rendered = [self.ok("chat", path, "--render", stdin=b"Hi\n").stdout for path in (self.model, out)]
+        self.assertEqual(rendered[0], rendered[1])
 
 class Bundled(ProgramTest):
     @unittest.skipUnless((ROOT / "models" / "demo.model").exists(), "no bundled model in this tree")

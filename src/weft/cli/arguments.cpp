@@ -43,20 +43,7 @@ void add_legacy(CLI::App& command, bool& legacy) {
   command.add_flag("--legacy", legacy, "read a .model of format version 1, whose encodings mean other things");
 }
 
-void describe_run(CLI::App& command, RunArguments& arguments) {
-  command.add_option("MODEL", arguments.model, "a GGUF file or a .model; the bundled model when left out");
-  auto* prompt = command.add_option("-p,--prompt", arguments.prompt, "the text to continue");
-  auto* file = command.add_option("--file", arguments.prompt_file, "read the text from a file, - for standard input");
-  auto* ids = add_ids(command, arguments.ids, "token ids to continue, instead of text");
-  prompt->excludes(file)->excludes(ids);
-  file->excludes(ids);
-  command.add_option("-n,--max-tokens", arguments.max_tokens, "most tokens to write, -1 for no limit")
-      ->capture_default_str()
-      ->check(CLI::Range(std::int64_t{-1}, std::int64_t{1} << 40));
-  command
-      .add_option("--ctx", arguments.context,
-                  "most tokens of prompt and continuation (default: the model's, up to 4096)")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 31));
+void add_sampling(CLI::App& command, SamplingArguments& arguments) {
   command.add_option("--temp", arguments.temperature, "temperature, 0 for the most likely token (default 0.8)")
       ->check(CLI::Range(0.0, 1e6));
   command.add_option("--top-k", arguments.top_k, "draw from the K most likely, 0 for all (default 40)")
@@ -66,6 +53,29 @@ void describe_run(CLI::App& command, RunArguments& arguments) {
   command.add_option("--min-p", arguments.min_p, "... from those with P of the best one's probability (default 0.05)")
       ->check(CLI::Range(0.0, 1.0));
   command.add_option("--seed", arguments.seed, "start of the random numbers; the one used is reported");
+}
+
+void add_context(CLI::App& command, std::int64_t& context) {
+  command.add_option("--ctx", context, "most tokens of prompt and continuation (default: the model's, up to 4096)")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 31));
+}
+
+void add_max_tokens(CLI::App& command, std::int64_t& count, const std::string& what) {
+  command.add_option("-n,--max-tokens", count, what)
+      ->capture_default_str()
+      ->check(CLI::Range(std::int64_t{-1}, std::int64_t{1} << 40));
+}
+
+void describe_run(CLI::App& command, RunArguments& arguments) {
+  command.add_option("MODEL", arguments.model, "a GGUF file or a .model; the bundled model when left out");
+  auto* prompt = command.add_option("-p,--prompt", arguments.prompt, "the text to continue");
+  auto* file = command.add_option("--file", arguments.prompt_file, "read the text from a file, - for standard input");
+  auto* ids = add_ids(command, arguments.ids, "token ids to continue, instead of text");
+  prompt->excludes(file)->excludes(ids);
+  file->excludes(ids);
+  add_max_tokens(command, arguments.max_tokens, "most tokens to write, -1 for no limit");
+  add_context(command, arguments.context);
+  add_sampling(command, arguments.sampling);
   command.add_option("--stop", arguments.stop, "end before this text; may be repeated")->allow_extra_args(false);
   command.add_flag("--ignore-eos", arguments.ignore_eos, "go on after the end-of-text token");
   command.add_flag("--no-bos", arguments.no_bos, "do not put the begin-of-text token in front");
@@ -81,6 +91,33 @@ void describe_run(CLI::App& command, RunArguments& arguments) {
       "  weft run -p \"It is a truth\"                         the bundled model\n"
       "  weft run model.gguf -p \"Once upon a time\" -n 64      a model of your own\n"
       "  weft run model.gguf --file prompt.txt --temp 0 --json");
+}
+
+void describe_chat(CLI::App& command, ChatArguments& arguments) {
+  command.add_option("MODEL", arguments.model, "a GGUF file or a .model")->required();
+  command.add_option("--system", arguments.system, "the system message");
+  command.add_option("--template", arguments.chat_template,
+                     "how messages become a prompt: chatml, llama-3, gemma, gemma4, plain or a file with a Jinja "
+                     "template (default: the model's own)");
+  command.add_option("--vars", arguments.variables,
+                     "further variables of the template, a JSON object such as '{\"enable_thinking\": false}'");
+  add_max_tokens(command, arguments.max_tokens, "most tokens of a reply, -1 for no limit");
+  add_context(command, arguments.context);
+  add_sampling(command, arguments.sampling);
+  command.add_option("--stop", arguments.stop, "end a reply before this text; may be repeated")
+      ->allow_extra_args(false);
+  add_threads(command, arguments.threads);
+  command.add_option("--backend", arguments.backend, "run on this backend");
+  add_kv_type(command, arguments.kv_type);
+  command.add_flag("--render", arguments.render, "print the prompt that each message makes instead of a reply");
+  command.add_flag("--json", arguments.json, "print one JSON object per reply instead of streaming text");
+  command.footer(
+      "Each line on standard input is a message; one that ends with \\ goes on in the next line. Lines that begin with "
+      "/ "
+      "are\ncommands: /help lists them. Ctrl-C ends a reply, a second one or Ctrl-D the conversation.\n\n"
+      "Examples:\n"
+      "  weft chat model.gguf --system \"You are terse.\"\n"
+      "  printf 'Hello\\nAnd now?\\n' | weft chat model.gguf --temp 0 --json");
 }
 
 void describe_import(CLI::App& command, ImportArguments& arguments) {
@@ -153,7 +190,7 @@ void describe_logits(CLI::App& command, LogitsArguments& arguments) {
 }
 
 void describe_tokenize(CLI::App& command, TokenizeArguments& arguments) {
-  command.add_option("MODEL", arguments.model, "a GGUF file or a .model")->required();
+  command.add_option("MODEL", arguments.model, "a GGUF file, a .model or a tokenizer.json")->required();
   auto* text = command.add_option("TEXT", arguments.text, "the text");
   command.add_option("--file", arguments.file, "read the text from a file, - for standard input")->excludes(text);
   command.add_flag("--ids", arguments.ids_only, "print the ids alone, on one line");
@@ -260,6 +297,7 @@ ParseResult parse_arguments(int argc, const char* const* argv) {
 
   Arguments arguments;
   RunArguments run;
+  ChatArguments chat;
   ImportArguments import;
   InspectArguments inspect;
   GraphArguments graph;
@@ -274,6 +312,7 @@ ParseResult parse_arguments(int argc, const char* const* argv) {
   EvalArguments eval;
   VerifyArguments verify;
   describe_run(*app.add_subcommand("run", "Continue a text with a language model"), run);
+  describe_chat(*app.add_subcommand("chat", "Talk with a language model"), chat);
   describe_import(*app.add_subcommand("import", "Write a model as a .model, with its graph"), import);
   describe_quantize(*app.add_subcommand("quantize", "Write a GGUF with the weights in another type"), quantize);
   describe_eval(*app.add_subcommand("eval", "Measure how well a model predicts a text"), eval);
@@ -302,6 +341,7 @@ ParseResult parse_arguments(int argc, const char* const* argv) {
         throw CLI::ValidationError("tokenize", "give a TEXT, or a file with --file");
       return {tokenize};
     }
+    if (name == "chat") return {chat};
     if (name == "import") return {import};
     if (name == "quantize") return {quantize};
     if (name == "eval") return {eval};

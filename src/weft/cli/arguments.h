@@ -9,20 +9,38 @@
 
 namespace weft::cli {
 
+struct SamplingArguments {
+  std::optional<double> temperature, top_p, min_p;
+  std::optional<std::int64_t> top_k;
+  std::optional<std::uint64_t> seed;
+};
+
 struct RunArguments {
   std::string model;  // empty: the bundled one
   std::optional<std::string> prompt, prompt_file;
   std::vector<std::int32_t> ids;
   std::int64_t max_tokens = 128;
   std::int64_t context = 0;
-  std::optional<double> temperature, top_p, min_p;
-  std::optional<std::int64_t> top_k;
-  std::optional<std::uint64_t> seed;
+  SamplingArguments sampling;
   std::vector<std::string> stop;
   bool ignore_eos = false, no_bos = false, profile = false, check_nan = false, json = false;
   int threads = 0;
   std::string backend, kv_type = "f16";
   std::string trace;  // file to write
+};
+
+struct ChatArguments {
+  std::string model;
+  std::string system;
+  std::string chat_template;  // a format of weft's, or a file
+  std::string variables;      // a JSON object
+  std::int64_t max_tokens = -1;
+  std::int64_t context = 0;
+  SamplingArguments sampling;
+  std::vector<std::string> stop;
+  bool json = false, render = false;
+  int threads = 0;
+  std::string backend, kv_type = "f16";
 };
 
 struct ImportArguments {
@@ -110,9 +128,9 @@ struct EvalArguments {
   int threads = 0;
 };
 
-using Arguments = std::variant<RunArguments, ImportArguments, InspectArguments, GraphArguments, LogitsArguments,
-                               TokenizeArguments, OpsArguments, PassesArguments, CpuArguments, BenchArguments,
-                               PlanArguments, QuantizeArguments, EvalArguments, VerifyArguments>;
+using Arguments = std::variant<RunArguments, ChatArguments, ImportArguments, InspectArguments, GraphArguments,
+                               LogitsArguments, TokenizeArguments, OpsArguments, PassesArguments, CpuArguments,
+                               BenchArguments, PlanArguments, QuantizeArguments, EvalArguments, VerifyArguments>;
 
 struct ParseResult {
   std::optional<Arguments> arguments;

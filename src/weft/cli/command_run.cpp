@@ -13,6 +13,7 @@
 #include "weft/cli/interrupt.h"
 #include "weft/cli/json_output.h"
 #include "weft/cli/program.h"
+#include "weft/cli/sampling.h"
 #include "weft/cli/text_input.h"
 #include "weft/models/checkpoint.h"
 #include "weft/models/language_model.h"
@@ -30,17 +31,10 @@ std::vector<std::int32_t> prompt_ids(const LanguageModel& model, const RunArgume
 }
 
 GenerateOptions generate_options(const LanguageModel& model, const RunArguments& arguments) {
-  GenerateOptions options{.max_tokens = arguments.max_tokens,
-                          .sampling = model.checkpoint().sampling(),
-                          .stop = arguments.stop,
-                          .ignore_eos = arguments.ignore_eos};
-  SamplingOptions& sampling = options.sampling;
-  sampling.temperature = arguments.temperature.value_or(sampling.temperature);
-  sampling.top_k = arguments.top_k.value_or(sampling.top_k);
-  sampling.top_p = arguments.top_p.value_or(sampling.top_p);
-  sampling.min_p = arguments.min_p.value_or(sampling.min_p);
-  sampling.seed = arguments.seed.value_or(sampling.seed);
-  return options;
+  return {.max_tokens = arguments.max_tokens,
+          .sampling = sampling_options(model.checkpoint(), arguments.sampling),
+          .stop = arguments.stop,
+          .ignore_eos = arguments.ignore_eos};
 }
 
 void print_timings(const RunReport& report) {

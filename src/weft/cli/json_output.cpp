@@ -32,6 +32,21 @@ std::string run_json(const RunReport& report) {
   return json.dump();
 }
 
+std::string reply_json(const ChatReply& reply) {
+  const Generation& g = reply.generation;
+  const nlohmann::ordered_json json{
+      {"text", g.text},
+      {"stop", to_string(g.stop)},
+      {"ids", g.ids},
+      {"prompt_tokens", g.prompt_ids.size()},
+      {"reused_tokens", reply.reused_tokens},
+      {"seed", g.seed},
+      {"first_token_s", g.first_token_seconds},
+      {"decode_s", g.decode_seconds},
+  };
+  return json.dump();
+}
+
 std::string cpu_json(const CpuReport& report) {
   const CpuInfo& info = report.info;
   nlohmann::ordered_json json{{"model", info.model}, {"features", info.features}};

@@ -7,6 +7,7 @@
 #include "weft/cli/cpu_report.h"
 #include "weft/cli/file_report.h"
 #include "weft/cli/plan_ceilings.h"
+#include "weft/models/chat.h"
 #include "weft/models/evaluation.h"
 #include "weft/models/language_model.h"
 #include "weft/models/verify/verify_file.h"
@@ -24,6 +25,8 @@ struct RunReport {
   double decode_rate() const;   // tokens a second after the first
 };
 
+// One turn of a conversation.
+std::string reply_json(const ChatReply& reply);
 std::string run_json(const RunReport& report);
 std::string eval_json(const Evaluation& evaluation, double seconds);
 std::string inspect_json(const FileReport& report, bool tensors);

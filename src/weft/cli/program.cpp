@@ -15,6 +15,7 @@ namespace {
 int dispatch(const Arguments& arguments) {
   struct Visitor {
     int operator()(const RunArguments& a) const { return run(a); }
+    int operator()(const ChatArguments& a) const { return chat(a); }
     int operator()(const ImportArguments& a) const { return import(a); }
     int operator()(const InspectArguments& a) const { return inspect(a); }
     int operator()(const VerifyArguments& a) const { return verify(a); }

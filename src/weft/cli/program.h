@@ -10,6 +10,7 @@ int run_program(int argc, const char* const* argv);
 
 // One per command.
 int run(const RunArguments& arguments);
+int chat(const ChatArguments& arguments);
 int import(const ImportArguments& arguments);
 int inspect(const InspectArguments& arguments);
 int verify(const VerifyArguments& arguments);

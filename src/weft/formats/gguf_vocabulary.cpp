@@ -8,6 +8,7 @@
 #include "weft/base/utf8.h"
 #include "weft/formats/vocabulary_defaults.h"
 #include "weft/text/pre_tokenizer.h"
+#include "weft/text/word_piece.h"
 
 namespace weft {
 namespace {
@@ -27,10 +28,12 @@ class VocabularyReader {
       vocabulary_.type = TokenizerType::spm_bpe;
     else if (*model == "gpt2")
       vocabulary_.type = TokenizerType::byte_level_bpe;
+    else if (*model == "bert")
+      vocabulary_.type = TokenizerType::wordpiece;
     else
       fail(ErrorKind::unsupported, "UnsupportedTokenizer", file_.where(model_key),
-           "tokenizer model \"{}\" is not supported; weft reads \"llama\" (SentencePiece BPE) and \"gpt2\" (byte-level "
-           "BPE)",
+           "tokenizer model \"{}\" is not supported; weft reads \"llama\" (SentencePiece BPE), \"gpt2\" (byte-level "
+           "BPE) and \"bert\" (WordPiece)",
            *model);
     read_entries();
     read_scores();
@@ -40,7 +43,7 @@ class VocabularyReader {
       fail(ErrorKind::bad_file, "MissingField", file_.where(model_key),
            "a SentencePiece vocabulary needs {} or {}, and the file has neither", scores_key, merges_key);
     // Only byte-level BPE cuts its text by a pattern; "none" is the pattern that cuts nothing.
-    vocabulary_.pre = spm() ? "none" : pre_tokenizer();
+    vocabulary_.pre = byte_level() ? pre_tokenizer() : "none";
     read_special_ids();
     read_settings();
     return std::move(vocabulary_);
@@ -48,6 +51,7 @@ class VocabularyReader {
 
  private:
   bool spm() const { return vocabulary_.type == TokenizerType::spm_bpe; }
+  bool byte_level() const { return vocabulary_.type == TokenizerType::byte_level_bpe; }
 
   [[noreturn]] void bad_token(std::string_view key, std::size_t id, std::string_view reason) const {
     fail(ErrorKind::bad_file, "BadVocab", file_.where(key), "token {}: {}", id, reason);
@@ -104,7 +108,7 @@ class VocabularyReader {
   void read_merges() {
     const auto* merges = file_.find_strings(merges_key);
     if (merges == nullptr) {
-      if (!spm()) file_.get_strings(merges_key);  // byte-level BPE cannot do without
+      if (byte_level()) file_.get_strings(merges_key);  // cannot do without
       return;
     }
     expect_within(merges_key, merges->size(), limits_.merges);
@@ -140,6 +144,11 @@ class VocabularyReader {
 
   void read_special_ids() {
     vocabulary_.bos = find_id("tokenizer.ggml.bos_token_id");
+    if (vocabulary_.type == TokenizerType::wordpiece) {
+      if (const auto cls = find_id("tokenizer.ggml.cls_token_id")) vocabulary_.bos = cls;
+      // GGUF spells it like this.
+      if (const auto sep = find_id("tokenizer.ggml.seperator_token_id")) add_eos(vocabulary_, *sep);
+    }
     vocabulary_.unk = find_id("tokenizer.ggml.unknown_token_id");
     vocabulary_.pad = find_id("tokenizer.ggml.padding_token_id");
     if (const auto eos = find_id("tokenizer.ggml.eos_token_id")) add_eos(vocabulary_, *eos);
@@ -161,7 +170,12 @@ class VocabularyReader {
     vocabulary_.byte_fallback = vocabulary_.byte_fallback || (spm() && has_token(vocabulary_, "<0x0A>"));
     vocabulary_.add_bos =
         setting("tokenizer.ggml.add_bos_token", adds_bos_by_default(vocabulary_), vocabulary_.bos.has_value());
-    vocabulary_.add_eos = setting("tokenizer.ggml.add_eos_token", false, !vocabulary_.eos.empty());
+    vocabulary_.add_eos =
+        setting("tokenizer.ggml.add_eos_token", adds_eos_by_default(vocabulary_), !vocabulary_.eos.empty());
+    if (vocabulary_.type == TokenizerType::wordpiece) {
+      vocabulary_.lower_case = text::is_uncased(vocabulary_);
+      vocabulary_.continuation_prefix = continuation_prefix_by_default(vocabulary_);
+    }
     vocabulary_.add_space_prefix = file_.find_bool("tokenizer.ggml.add_space_prefix").value_or(spm());
   }
 

@@ -8,9 +8,10 @@
 
 namespace weft {
 
-// Models "llama" (SentencePiece, merged by scores) and "gpt2" (byte-level BPE); without tokenizer.ggml.model the
-// result has type none and no entries. Settings that the file leaves out get their defaults: BOS for SentencePiece,
-// for the Llama 3 pre-tokenizer and where a token "<bos>" exists; never EOS; a space in front only for SentencePiece.
+// Models "llama" (SentencePiece, merged by scores), "gpt2" (byte-level BPE) and "bert" (WordPiece; its [CLS] and [SEP]
+// are BOS and EOS); without tokenizer.ggml.model the result has type none and no entries. Settings that the file leaves
+// out get their defaults: BOS for SentencePiece and WordPiece, for the Llama 3 pre-tokenizer and where a token "<bos>"
+// exists; EOS for WordPiece; a space in front only for SentencePiece.
 // The end-of-turn tokens of chat models end a text too, where they are control tokens of this vocabulary.
 //
 // Errors: UnsupportedTokenizer, UnsupportedPreTokenizer, BadVocab, MissingField, InvalidField, LimitExceeded.

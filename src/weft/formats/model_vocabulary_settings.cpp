@@ -8,12 +8,20 @@
 
 #include "weft/base/fail.h"
 #include "weft/formats/vocabulary_defaults.h"
+#include "weft/text/word_piece.h"
 
 namespace weft {
 namespace {
 
 constexpr std::array<std::pair<TextNormalizer, std::string_view>, 3> normalizers{
     {{TextNormalizer::none, "none"}, {TextNormalizer::nfc, "nfc"}, {TextNormalizer::nfkc, "nfkc"}}};
+
+constexpr std::array<std::pair<TokenizerType, std::string_view>, 5> types{
+    {{TokenizerType::none, "none"},
+     {TokenizerType::byte_level_bpe, "byte_level_bpe"},
+     {TokenizerType::spm_bpe, "spm_bpe"},
+     {TokenizerType::unigram, "unigram"},
+     {TokenizerType::wordpiece, "wordpiece"}}};
 
 class SettingsReader {
  public:
@@ -22,8 +30,8 @@ class SettingsReader {
 
   void read(bool complete) {
     vocabulary_.type = type();
-    const bool spm = vocabulary_.type == TokenizerType::spm_bpe;
-    vocabulary_.pre = string("pre").value_or(spm || vocabulary_.type == TokenizerType::none ? "none" : "gpt2");
+    const bool spm = is_sentencepiece(vocabulary_.type), wordpiece = vocabulary_.type == TokenizerType::wordpiece;
+    vocabulary_.pre = string("pre").value_or(vocabulary_.type == TokenizerType::byte_level_bpe ? "gpt2" : "none");
     vocabulary_.normalizer = normalizer();
     vocabulary_.bos = id("bos_token_id", "bos_id", "bos_token");
     vocabulary_.unk = id("unk_token_id", "unk_id", "unk_token");
@@ -33,8 +41,12 @@ class SettingsReader {
     vocabulary_.byte_fallback = boolean("byte_fallback").value_or(spm && has_token(vocabulary_, "<0x0A>"));
     vocabulary_.add_bos =
         boolean("add_bos_token").value_or(vocabulary_.bos.has_value() && adds_bos_by_default(vocabulary_));
-    vocabulary_.add_eos = boolean("add_eos_token").value_or(false);
+    vocabulary_.add_eos =
+        boolean("add_eos_token").value_or(!vocabulary_.eos.empty() && adds_eos_by_default(vocabulary_));
     vocabulary_.add_space_prefix = boolean("add_prefix_space").value_or(spm);
+    vocabulary_.lower_case = boolean("lowercase").value_or(wordpiece && text::is_uncased(vocabulary_));
+    vocabulary_.continuation_prefix =
+        string("continuing_subword_prefix").value_or(wordpiece ? continuation_prefix_by_default(vocabulary_) : "");
   }
 
  private:
@@ -51,12 +63,13 @@ class SettingsReader {
 
   TokenizerType type() const {
     const std::string name = string("type").value_or("none");
-    if (name == "none") return TokenizerType::none;
-    if (name == "spm_bpe") return TokenizerType::spm_bpe;
-    if (name == "byte_level_bpe") return TokenizerType::byte_level_bpe;
+    for (const auto& [type, known] : types)
+      if (known == name) return type;
     if (name != "bpe")
       fail(ErrorKind::unsupported, "UnsupportedTokenizer", table_of("type").source(),
-           "tokenizer type \"{}\" is not supported; weft reads bpe, byte_level_bpe, spm_bpe and none", name);
+           "tokenizer type \"{}\" is not supported; weft reads bpe, byte_level_bpe, spm_bpe, unigram, wordpiece and "
+           "none",
+           name);
     // "bpe" is also written for SentencePiece, which shows in its spaces: U+2581 in place of U+0120.
     const auto any = [&](auto&& test) {
       return std::any_of(vocabulary_.entries.begin(), vocabulary_.entries.end(), test);
@@ -136,9 +149,8 @@ void write_tokenizer_settings(const Vocabulary& vocabulary, ConfigTable& config)
   const auto set_id = [&](std::string_view key, const std::optional<std::int32_t>& id) {
     if (id) set(key, std::int64_t{*id});
   };
-  set("type", std::string(vocabulary.type == TokenizerType::spm_bpe          ? "spm_bpe"
-                          : vocabulary.type == TokenizerType::byte_level_bpe ? "byte_level_bpe"
-                                                                             : "none"));
+  for (const auto& [type, name] : types)
+    if (type == vocabulary.type) set("type", std::string(name));
   set("pre", vocabulary.pre);
   for (const auto& [value, name] : normalizers)
     if (value == vocabulary.normalizer) set("normalizer", std::string(name));
@@ -146,6 +158,10 @@ void write_tokenizer_settings(const Vocabulary& vocabulary, ConfigTable& config)
   set("add_bos_token", vocabulary.add_bos);
   set("add_eos_token", vocabulary.add_eos);
   set("add_prefix_space", vocabulary.add_space_prefix);
+  if (vocabulary.type == TokenizerType::wordpiece) {
+    set("lowercase", vocabulary.lower_case);
+    set("continuing_subword_prefix", vocabulary.continuation_prefix);
+  }
   set_id("bos_token_id", vocabulary.bos);
   set("eos_token_ids", std::vector<std::int64_t>(vocabulary.eos.begin(), vocabulary.eos.end()));
   set_id("unk_token_id", vocabulary.unk);

@@ -54,6 +54,8 @@ void expect_round_trip(const Vocabulary& v) {
   EXPECT_EQ(back.type, v.type);
   EXPECT_EQ(back.pre, v.pre);
   EXPECT_EQ(back.normalizer, v.normalizer);
+  EXPECT_EQ(back.lower_case, v.lower_case);
+  EXPECT_EQ(back.continuation_prefix, v.continuation_prefix);
   EXPECT_TRUE(back.entries == v.entries);
   EXPECT_TRUE(back.merges == v.merges);
   EXPECT_EQ(back.has_scores, v.has_scores);
@@ -108,7 +110,7 @@ TEST(ModelVocabulary, AnyVocabularyComesBackAsItWas) {
 TEST(ModelVocabulary, PublicVocabulariesComeBackFast) {
   const std::filesystem::path directory = WEFT_SHARED_DIR "/tokenizers";
   if (!std::filesystem::exists(directory)) GTEST_SKIP() << directory << " is not there";
-  for (const char* name : {"gpt-2", "llama-bpe", "llama-spm", "qwen35"})
+  for (const char* name : {"gpt-2", "llama-bpe", "llama-spm", "qwen35", "bert-bge"})
     expect_round_trip(read_gguf_vocabulary(GgufFile::open(directory / (std::string("ggml-vocab-") + name + ".gguf"))));
 }
 
@@ -191,6 +193,18 @@ TEST(ModelVocabulary, BpeWithSentencePieceSpacesIsSentencePiece) {
   EXPECT_EQ(read("[tokens]\n0 = \"▁a\"\n1 = \"xĠ\"\n", config).type, TokenizerType::byte_level_bpe);
 }
 
+TEST(ModelVocabulary, UnigramAndWordPieceHaveTheirDefaults) {
+  const Vocabulary unigram = read("type = 'unigram'\nbos_id = 0\n[tokens]\n0 = '<s>'\n1 = '▁a'\n[scores]\n1 = -1\n");
+  EXPECT_EQ(unigram.type, TokenizerType::unigram);
+  EXPECT_TRUE(unigram.add_bos && unigram.add_space_prefix && !unigram.add_eos);
+  const std::string bert = "[tokens]\n0 = '[CLS]'\n1 = '[SEP]'\n2 = 'the'\n3 = '##re'\n[special]\nids = [0, 1]\n";
+  const Vocabulary wordpiece = read(bert, "[tokenizer]\ntype = 'wordpiece'\nbos_id = 0\neos_id = 1\n");
+  EXPECT_EQ(wordpiece.type, TokenizerType::wordpiece);
+  EXPECT_TRUE(wordpiece.add_bos && wordpiece.add_eos && wordpiece.lower_case);
+  EXPECT_EQ(wordpiece.continuation_prefix, "##");
+  EXPECT_FALSE(read(bert, "[tokenizer]\ntype = 'wordpiece'\nlowercase = false\n").lower_case);
+}
+
 TEST(ModelVocabulary, TheConfigurationWins) {
   std::vector<Warning> warnings;
   const Vocabulary v = read(
@@ -229,7 +243,7 @@ TEST(ModelVocabulary, ContradictionsAreRefused) {
   EXPECT_EQ(code_of("[tokens]\n0 = 'a'\n", "[tokenizer]\neos_token_ids = [0, 7]\n"), "BadVocab");
   EXPECT_EQ(code_of("[tokens]\n0 = 'a'\n", "[tokenizer]\neos_token = 'x'\n"), "BadVocab");
   EXPECT_EQ(code_of("[tokens]\n0 = 'a'\n", "[tokenizer]\nnormalizer = 'x'\n"), "BadVocab");
-  EXPECT_EQ(code_of("[tokens]\n0 = 'a'\n", "[tokenizer]\ntype = 'unigram'\n"), "UnsupportedTokenizer");
+  EXPECT_EQ(code_of("[tokens]\n0 = 'a'\n", "[tokenizer]\ntype = 'morse'\n"), "UnsupportedTokenizer");
   EXPECT_EQ(code_of("[tokens]\n0 = 'a'\n", "[tokenizer]\nadd_bos_token = 1\n"), "InvalidConfig");
 }
 

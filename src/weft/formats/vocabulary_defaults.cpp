@@ -11,7 +11,17 @@ bool has_token(const Vocabulary& vocabulary, std::string_view text) {
 }
 
 bool adds_bos_by_default(const Vocabulary& vocabulary) {
-  return vocabulary.type == TokenizerType::spm_bpe || vocabulary.pre == "llama3" || has_token(vocabulary, "<bos>");
+  return is_sentencepiece(vocabulary.type) || vocabulary.type == TokenizerType::wordpiece ||
+         vocabulary.pre == "llama3" || has_token(vocabulary, "<bos>");
+}
+
+bool adds_eos_by_default(const Vocabulary& vocabulary) { return vocabulary.type == TokenizerType::wordpiece; }
+
+std::string continuation_prefix_by_default(const Vocabulary& vocabulary) {
+  const bool marked =
+      std::any_of(vocabulary.entries.begin(), vocabulary.entries.end(),
+                  [](const VocabularyEntry& entry) { return entry.text.size() > 2 && entry.text.starts_with("##"); });
+  return marked ? "##" : "";
 }
 
 void add_eos(Vocabulary& vocabulary, std::int32_t id) {

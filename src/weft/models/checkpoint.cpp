@@ -8,6 +8,7 @@
 #include "weft/base/log.h"
 #include "weft/base/mapped_file.h"
 #include "weft/formats/gguf_vocabulary.h"
+#include "weft/formats/tokenizer_json.h"
 #include "weft/models/gguf_checkpoint.h"
 #include "weft/models/model_checkpoint.h"
 
@@ -32,6 +33,7 @@ std::shared_ptr<const Checkpoint> Checkpoint::open(const std::filesystem::path& 
 }
 
 Vocabulary Checkpoint::open_vocabulary(const std::filesystem::path& path) {
+  if (path.extension() == ".json") return open_tokenizer_json(path);
   Vocabulary vocabulary = model_format(path) == ModelFormat::gguf ? read_gguf_vocabulary(GgufFile::open(path))
                                                                   : ModelFile::open(path).vocabulary();
   if (vocabulary.type == TokenizerType::none)

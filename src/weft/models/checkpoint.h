@@ -13,6 +13,7 @@
 #include "weft/base/export.h"
 #include "weft/base/tensor.h"
 #include "weft/ir/graph.h"
+#include "weft/models/chat_settings.h"
 #include "weft/models/model_config.h"
 #include "weft/models/sampling_options.h"
 #include "weft/runtime/graph_executor.h"
@@ -38,7 +39,8 @@ class WEFT_API Checkpoint : public WeightSource {
   // A GGUF file (any part of a split set) or a `.model`, told apart by their first bytes. UnknownFormat otherwise.
   static std::shared_ptr<const Checkpoint> open(const std::filesystem::path& path,
                                                 const CheckpointOptions& options = {});
-  // The vocabulary alone, also of a file that holds nothing else. MissingTokenizer when there is none.
+  // The vocabulary alone, also of a file that holds nothing else, such as a tokenizer.json. MissingTokenizer when there
+  // is none.
   static Vocabulary open_vocabulary(const std::filesystem::path& path);
 
   const std::filesystem::path& path() const { return path_; }
@@ -47,8 +49,8 @@ class WEFT_API Checkpoint : public WeightSource {
   const ModelConfig& config() const { return config_; }
   const std::vector<CheckpointTensor>& tensors() const { return tensors_; }
   std::optional<TensorType> tensor_type(const std::string& name) const;
-  const std::string& chat_template() const { return chat_template_; }  // empty: none
-  const SamplingOptions& sampling() const { return sampling_; }        // the file's, else the defaults
+  const ChatSettings& chat() const { return chat_; }
+  const SamplingOptions& sampling() const { return sampling_; }  // the file's, else the defaults
 
   // A view of the mapped file; GGUF's permuted Q and K rows are the one copy. Undefined when there is none.
   Tensor find(const std::string& name) const override = 0;
@@ -63,7 +65,8 @@ class WEFT_API Checkpoint : public WeightSource {
   void add_tensor(std::string name, TensorType type);
 
   std::filesystem::path path_;
-  std::string name_, format_, chat_template_;
+  std::string name_, format_;
+  ChatSettings chat_;
   ModelConfig config_;
   SamplingOptions sampling_;
 

@@ -13,7 +13,7 @@ GgufCheckpoint::GgufCheckpoint(GgufFile file) : Checkpoint(file.files().front()-
   format_ = "gguf";
   config_ = config_from_gguf(file_);
   name_ = file_.find_string("general.name").value_or(path_.stem().string());
-  chat_template_ = file_.find_string("tokenizer.chat_template").value_or("");
+  chat_.template_text = file_.find_string("tokenizer.chat_template").value_or("");
   for (const GgufTensor& tensor : file_.tensors()) {
     auto canonical = canonical_name(tensor.name, config_.model_type);
     if (!canonical)

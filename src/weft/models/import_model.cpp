@@ -40,9 +40,18 @@ std::string card(const Checkpoint& source) {
       c.head_dim, c.vocab_size, source.path().filename().string());
 }
 
-}  // namespace
-
-namespace {
+ConfigTable chat_table(const ChatSettings& chat) {
+  ConfigTable table;
+  const auto set = [&](const char* key, const std::string& value) {
+    if (!value.empty()) table.set(key, value);
+  };
+  set("format", chat.format);
+  set("template", chat.template_text);
+  set("system_default", chat.system_default);
+  set("bos", chat.bos);
+  if (!chat.eos_sequences.empty()) table.set("eos_sequences", chat.eos_sequences);
+  return table;
+}
 
 // The weights as `source` gives them, whatever they were in a file.
 ImportReport import_as_is(const Checkpoint& source, const std::filesystem::path& output, const ImportOptions& options) {
@@ -75,11 +84,7 @@ ImportReport import_as_is(const Checkpoint& source, const std::filesystem::path&
     writer.set_mir(to_binary(graph));
   }
   if (vocabulary.type != TokenizerType::none) writer.set_vocabulary(vocabulary);
-  if (!source.chat_template().empty()) {
-    ConfigTable chat;
-    chat.set("template", source.chat_template());
-    writer.set_chat(chat);
-  }
+  if (!source.chat().empty()) writer.set_chat(chat_table(source.chat()));
 
   std::uint64_t total = 0, done = 0;
   for (const CheckpointTensor& tensor : source.tensors())

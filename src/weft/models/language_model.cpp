@@ -101,10 +101,17 @@ void LanguageModel::check_ids(std::span<const std::int32_t> ids) const {
     if (ids[i] < 0 || ids[i] >= vocab)
       fail(ErrorKind::out_of_range, "TokenOutOfRange", checkpoint_->path().string(),
            "token id {} at position {} is outside the vocabulary of {}", ids[i], i, vocab);
-  const std::int64_t total = past_length() + static_cast<std::int64_t>(ids.size());
-  if (total > context_)
+  expect_room(past_length() + static_cast<std::int64_t>(ids.size()));
+}
+
+void LanguageModel::expect_room(std::int64_t tokens) const {
+  if (tokens > context_)
     fail(ErrorKind::out_of_range, "PromptTooLong", checkpoint_->path().string(),
-         "{} tokens do not fit a context of {}; shorten the prompt or raise --ctx", total, context_);
+         "{} tokens do not fit a context of {}; shorten the prompt or raise --ctx", tokens, context_);
+}
+
+void LanguageModel::expect_fits(std::span<const std::int32_t> ids) const {
+  expect_room(static_cast<std::int64_t>(ids.size()));
 }
 
 void LanguageModel::feed(std::span<const std::int32_t> ids, Rows rows,
@@ -158,8 +165,13 @@ Generation LanguageModel::generate(std::string_view prompt, const GenerateOption
 
 Generation LanguageModel::generate_ids(std::span<const std::int32_t> prompt, const GenerateOptions& options,
                                        const TextSink& sink) {
-  const auto start = std::chrono::steady_clock::now();
   reset();
+  return continue_ids(prompt, options, sink);
+}
+
+Generation LanguageModel::continue_ids(std::span<const std::int32_t> prompt, const GenerateOptions& options,
+                                       const TextSink& sink) {
+  const auto start = std::chrono::steady_clock::now();
   Generation result;
   result.prompt_ids.assign(prompt.begin(), prompt.end());
   result.seed = options.sampling.seed;

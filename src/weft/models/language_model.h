@@ -78,11 +78,18 @@ class WEFT_API LanguageModel {
   Generation generate_ids(std::span<const std::int32_t> prompt, const GenerateOptions& options = {},
                           const TextSink& sink = {});
 
+  // The same behind what the context holds. Of a prompt that was interrupted the context may keep a part.
+  Generation continue_ids(std::span<const std::int32_t> ids, const GenerateOptions& options = {},
+                          const TextSink& sink = {});
+  // PromptTooLong for more ids than the context has room for, in all.
+  void expect_fits(std::span<const std::int32_t> ids) const;
+
   // Logits of every given token in the current context, f32 [ids, vocab]; the context grows by them.
   Tensor logits(std::span<const std::int32_t> ids);
   // The same for the last token alone, [vocab].
   Tensor last_logits(std::span<const std::int32_t> ids);
   void reset() { executor_.reset(); }
+  void truncate(std::int64_t tokens) { executor_.truncate(tokens); }  // keeps the first `tokens` of the context
   std::int64_t past_length() const { return executor_.past_length(); }
   const GraphExecutor& executor() const { return executor_; }
   std::string backend() const;  // the one that runs most nodes
@@ -92,6 +99,7 @@ class WEFT_API LanguageModel {
   LanguageModel(std::shared_ptr<const Checkpoint> checkpoint, std::shared_ptr<const Tokenizer> tokenizer,
                 GraphExecutor executor, std::shared_ptr<ThreadPool> pool, std::int64_t context, std::int64_t chunk);
   void check_ids(std::span<const std::int32_t> ids) const;
+  void expect_room(std::int64_t tokens) const;
   // Runs the ids in chunks; row selection as `rows` says. Calls visit with each chunk's logits, a whole number of rows.
   enum class Rows { all, last };
   void feed(std::span<const std::int32_t> ids, Rows rows, const std::function<void(std::span<const float>)>& visit);

@@ -39,6 +39,14 @@ void expect_full_attention(const ConfigTable& config, const std::string& where) 
              "layer_types: weft builds full attention alone, found \"{}\", and the file stores no graph", type);
 }
 
+ChatSettings chat_settings_from(const ConfigTable& chat) {
+  return {.template_text = chat.find_string("template").value_or(""),
+          .format = chat.find_string("format").value_or(""),
+          .system_default = chat.find_string("system_default").value_or(""),
+          .bos = chat.find_string("bos").value_or(""),
+          .eos_sequences = chat.find_strings("eos_sequences").value_or(std::vector<std::string>())};
+}
+
 }  // namespace
 
 ModelCheckpoint::ModelCheckpoint(ModelFile file) : Checkpoint(file.path()), file_(std::move(file)) {
@@ -46,7 +54,7 @@ ModelCheckpoint::ModelCheckpoint(ModelFile file) : Checkpoint(file.path()), file
   name_ = file_.name();
   config_ = config_from_table(file_.config(), path_.string() + ", section config");
   sampling_ = sampling_from(file_.config());
-  if (const auto chat = file_.chat()) chat_template_ = chat->find_string("template").value_or("");
+  if (const auto chat = file_.chat()) chat_ = chat_settings_from(*chat);
   for (const ModelTensor& tensor : file_.tensors()) {
     const DType dtype = tensor.flat ? DType::f32 : tensor.dtype;
     add_tensor(tensor.name, {Shape(tensor.dims), dtype});

@@ -13,7 +13,7 @@ QuantizedCheckpoint::QuantizedCheckpoint(const Checkpoint& source, const Quantiz
   name_ = source_.name();
   format_ = source_.format();
   config_ = source_.config();
-  chat_template_ = source_.chat_template();
+  chat_ = source_.chat();
   sampling_ = source_.sampling();
   QuantizeTypes types(plan);
   for (const CheckpointTensor& tensor : source_.tensors()) {

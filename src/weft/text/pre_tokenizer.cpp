@@ -86,6 +86,13 @@ std::string pre_tokenizer_from_gguf(std::string_view pre) {
        "\"{}\" is not a known pre-tokenizer; known are {}", pre, list_of(gguf_names, &GgufName::gguf));
 }
 
+std::string pre_tokenizer_from_regex(std::string_view regex, bool whole_pieces_first) {
+  for (const Pattern& pattern : patterns)
+    if (pattern.regex == regex && pattern.whole_pieces_first == whole_pieces_first) return std::string(pattern.name);
+  fail(ErrorKind::unsupported, "UnsupportedPreTokenizer", "pre_tokenizer",
+       "the pattern {} is none of weft's pre-tokenizers: {}", regex, list_of(patterns, &Pattern::name));
+}
+
 namespace text {
 
 struct PreTokenizer::State {

@@ -14,6 +14,9 @@ namespace weft {
 // weft's name for GGUF's tokenizer.ggml.pre. UnsupportedPreTokenizer, naming the known ones, for any other.
 WEFT_API std::string pre_tokenizer_from_gguf(std::string_view pre);
 
+// The same for a pattern as Hugging Face's files spell it. `whole_pieces_first`: their ignore_merges.
+WEFT_API std::string pre_tokenizer_from_regex(std::string_view regex, bool whole_pieces_first);
+
 namespace text {
 
 class PreTokenizer {

@@ -27,7 +27,7 @@ std::string StreamDecoder::push(std::int32_t id) {
   text::append_repaired(out, std::string_view(pending_).substr(0, complete));
   pending_.erase(0, complete);
   // A vocabulary that has SentencePiece's visible space only as bytes.
-  if (kind == TokenKind::byte && tokenizer_->type() == TokenizerType::spm_bpe && out.ends_with(text::spm_space))
+  if (kind == TokenKind::byte && is_sentencepiece(tokenizer_->type()) && out.ends_with(text::spm_space))
     out.replace(out.size() - text::spm_space.size(), text::spm_space.size(), " ");
   if (dropping && !out.empty()) {
     if (out[0] == ' ') out.erase(0, 1);

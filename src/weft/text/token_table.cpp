@@ -69,12 +69,23 @@ struct Piece {
   bool from_text = false;  // whether plain text may become this token
 };
 
-Piece piece_of(const VocabularyEntry& entry, TokenKind kind, TokenizerType type) {
+// The first piece of a word with the space that separates it from the word before, later pieces bare.
+std::string word_piece(const std::string& text, const std::string& continuation) {
+  if (!continuation.empty())
+    return text.starts_with(continuation) && text.size() > continuation.size() ? text.substr(continuation.size())
+                                                                               : " " + text;
+  return text.starts_with(spm_space) ? " " + text.substr(spm_space.size()) : text;
+}
+
+Piece piece_of(const VocabularyEntry& entry, TokenKind kind, const Vocabulary& vocabulary) {
+  const TokenizerType type = vocabulary.type;
   const bool control = kind == TokenKind::control || kind == TokenKind::unknown;
   if (kind == TokenKind::byte) return {std::string(1, static_cast<char>(*byte_of_token(entry.text))), false};
   if (control || type == TokenizerType::none) return {entry.text, false};
   const bool produced = kind != TokenKind::unused && !entry.text.empty();
-  if (type == TokenizerType::spm_bpe) {
+  if (type == TokenizerType::wordpiece && kind != TokenKind::user_defined)
+    return {word_piece(entry.text, vocabulary.continuation_prefix), produced};
+  if (is_sentencepiece(type)) {
     // A stored space is not what a space in the text becomes; only a user-defined token is matched with one.
     return {replace_all(entry.text, spm_space, " "), produced && entry.text.find(' ') == std::string::npos};
   }
@@ -111,7 +122,7 @@ void TokenTable::add(const VocabularyEntry& entry, TokenKind kind, const Vocabul
     fail(ErrorKind::bad_file, "BadVocab", where(), "token kind {} is not one of 1 to 6", static_cast<int>(kind));
   if (kind == TokenKind::byte && !byte_of_token(entry.text))
     fail(ErrorKind::bad_file, "BadVocab", where(), "a byte token is written <0xNN>, this one is \"{}\"", entry.text);
-  const Piece piece = piece_of(entry, kind, vocabulary.type);
+  const Piece piece = piece_of(entry, kind, vocabulary);
   const Token token{entry.id, kind, entry.score, texts.intern(entry.text), symbols.intern(piece.bytes)};
   if (token.text == first_with_text_.size()) first_with_text_.push_back(static_cast<std::uint32_t>(tokens_.size()));
   encoded_as_.resize(symbols.size(), -1);

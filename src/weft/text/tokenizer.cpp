@@ -12,6 +12,8 @@
 #include "weft/text/special_matcher.h"
 #include "weft/text/stream_decoder.h"
 #include "weft/text/token_table.h"
+#include "weft/text/unigram.h"
+#include "weft/text/word_piece.h"
 
 namespace weft {
 namespace {
@@ -34,14 +36,19 @@ struct Tokenizer::State {
 
   void encode_segment(std::string_view segment, bool at_start, text::Bpe::Scratch& scratch,
                       std::vector<std::int32_t>& ids) const;
+  void encode_sentencepiece(std::string_view segment, bool at_start, text::Bpe::Scratch& scratch,
+                            std::vector<std::int32_t>& ids) const;
+  void encode_unigram(std::string_view segment, std::vector<std::int32_t>& ids) const;
   void encode_piece(std::string_view piece, text::Bpe::Scratch& scratch, std::vector<std::int32_t>& ids) const;
   void encode_character(std::string_view character, std::vector<std::int32_t>& ids) const;
 
   TokenizerType type;
   TextNormalizer normalizer;
   text::TokenTable tokens;
-  std::optional<text::Bpe> bpe;                     // none for type none
+  std::optional<text::Bpe> bpe;                     // byte-level and SentencePiece BPE
   std::optional<text::PreTokenizer> pre_tokenizer;  // byte-level only
+  std::optional<text::Unigram> unigram;
+  std::optional<text::WordPiece> word_piece;
   text::SpecialMatcher user_defined, all_special;
   bool byte_fallback, add_bos, add_eos, add_space_prefix;
   std::optional<std::int32_t> bos, unk, pad;
@@ -57,17 +64,22 @@ Tokenizer::State::State(const Vocabulary& vocabulary)
       byte_fallback(vocabulary.byte_fallback),
       add_bos(vocabulary.add_bos),
       add_eos(vocabulary.add_eos),
-      add_space_prefix(vocabulary.add_space_prefix && vocabulary.type == TokenizerType::spm_bpe),
+      add_space_prefix((vocabulary.add_space_prefix && is_sentencepiece(vocabulary.type)) ||
+                       vocabulary.type == TokenizerType::wordpiece),
       bos(known(vocabulary.bos)),
       unk(known(vocabulary.unk)),
       pad(known(vocabulary.pad)) {
   for (const std::int32_t id : vocabulary.eos)
     if (tokens.find_id(id) != nullptr) eos.push_back(id);
   if (type == TokenizerType::byte_level_bpe) pre_tokenizer.emplace(vocabulary.pre);
-  if (type == TokenizerType::spm_bpe && vocabulary.merges.empty() && !vocabulary.has_scores &&
-      !vocabulary.entries.empty())
+  const bool lacks_scores = !vocabulary.has_scores && !vocabulary.entries.empty();
+  if (type == TokenizerType::spm_bpe && vocabulary.merges.empty() && lacks_scores)
     fail(ErrorKind::bad_file, "BadVocab", "vocabulary", "a SentencePiece vocabulary needs merges or scores");
-  if (type != TokenizerType::none) bpe.emplace(tokens, vocabulary);
+  if (type == TokenizerType::unigram && lacks_scores)
+    fail(ErrorKind::bad_file, "BadVocab", "vocabulary", "a unigram vocabulary needs scores");
+  if (type == TokenizerType::byte_level_bpe || type == TokenizerType::spm_bpe) bpe.emplace(tokens, vocabulary);
+  if (type == TokenizerType::unigram) unigram.emplace(tokens);
+  if (type == TokenizerType::wordpiece) word_piece.emplace(tokens, vocabulary);
 }
 
 const text::Token& Tokenizer::State::token(std::int32_t id) const {
@@ -82,16 +94,8 @@ void Tokenizer::State::encode_segment(std::string_view segment, bool at_start, t
   if (segment.empty()) return;
   std::string changed;
   if (normalizer != TextNormalizer::none) segment = changed = text::normalize(segment, normalizer);
-  if (type == TokenizerType::spm_bpe) {
-    const bool visible = segment.find(text::spm_space) != std::string_view::npos;
-    if (visible || (add_space_prefix && at_start)) {
-      std::string spaced(add_space_prefix && at_start ? 1 : 0, ' ');
-      spaced += visible ? text::replace_all(segment, text::spm_space, " ") : std::string(segment);
-      segment = changed = std::move(spaced);
-    }
-    encode_piece(segment, scratch, ids);
-    return;
-  }
+  if (is_sentencepiece(type)) return encode_sentencepiece(segment, at_start, scratch, ids);
+  if (word_piece) return word_piece->encode(segment, unk, ids);
   const bool whole_first = pre_tokenizer->whole_pieces_first();
   pre_tokenizer->split(segment, [&](std::string_view piece) {
     const std::uint32_t symbol = whole_first ? tokens.symbols.find(piece) : StringTable::none;
@@ -100,6 +104,37 @@ void Tokenizer::State::encode_segment(std::string_view segment, bool at_start, t
       ids.push_back(whole);
     else
       encode_piece(piece, scratch, ids);
+  });
+}
+
+void Tokenizer::State::encode_sentencepiece(std::string_view segment, bool at_start, text::Bpe::Scratch& scratch,
+                                            std::vector<std::int32_t>& ids) const {
+  std::string spaced;
+  const bool visible = segment.find(text::spm_space) != std::string_view::npos;
+  if (visible || (add_space_prefix && at_start)) {
+    spaced.assign(add_space_prefix && at_start ? 1 : 0, ' ');
+    spaced += visible ? text::replace_all(segment, text::spm_space, " ") : std::string(segment);
+    segment = spaced;
+  }
+  if (unigram)
+    encode_unigram(segment, ids);
+  else
+    encode_piece(segment, scratch, ids);
+}
+
+void Tokenizer::State::encode_unigram(std::string_view segment, std::vector<std::int32_t>& ids) const {
+  // Neighbors that are unknown make one unknown token.
+  std::size_t unknown_end = 0;
+  unigram->cut(segment, [&](std::string_view piece, std::int32_t id) {
+    if (id >= 0) {
+      ids.push_back(id);
+      return;
+    }
+    const std::size_t before = ids.size();
+    encode_character(piece, ids);
+    const bool is_unknown = unk && ids.back() == *unk;
+    if (is_unknown && before != 0 && before == unknown_end) ids.pop_back();
+    unknown_end = is_unknown ? ids.size() : 0;
   });
 }
 
@@ -128,7 +163,7 @@ void Tokenizer::State::encode_piece(std::string_view piece, text::Bpe::Scratch& 
 void Tokenizer::State::encode_character(std::string_view character, std::vector<std::int32_t>& ids) const {
   if (const std::uint32_t symbol = tokens.symbols.find(character); symbol != StringTable::none)
     if (const std::int32_t id = tokens.encoded_as(symbol); id >= 0) return ids.push_back(id);
-  const bool space = type == TokenizerType::spm_bpe && character == " ";
+  const bool space = is_sentencepiece(type) && character == " ";
   const std::string_view bytes = space ? text::spm_space : character;
   const auto token_of = [&](char byte) { return tokens.byte_token(static_cast<std::uint8_t>(byte)); };
   if (byte_fallback && std::all_of(bytes.begin(), bytes.end(), [&](char byte) { return token_of(byte) >= 0; })) {
@@ -173,7 +208,11 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view text, const EncodeO
   for (std::size_t at = 0; at < text.size();) {
     const auto match = matcher.find(text, at);
     const std::size_t end = match ? match->begin : text.size();
-    s.encode_segment(text.substr(at, end - at), at_start, scratch, ids);
+    const std::string_view segment = text.substr(at, end - at);
+    if (options.guard.empty() || segment.find(options.guard) == std::string_view::npos)
+      s.encode_segment(segment, at_start, scratch, ids);
+    else
+      s.encode_segment(text::replace_all(segment, options.guard, ""), at_start, scratch, ids);
     if (!match) break;
     ids.push_back(match->id);
     // After a BOS that opens the text it still starts, just as after one that is added.
@@ -183,6 +222,18 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view text, const EncodeO
   if (add_bos && (ids.empty() || ids.front() != *s.bos)) ids.insert(ids.begin(), *s.bos);
   if (add_eos) ids.push_back(s.eos.front());
   return ids;
+}
+
+std::string Tokenizer::guard_control(std::string_view text, std::string_view guard) const {
+  std::string guarded;
+  std::size_t done = 0;
+  for (auto match = state_->all_special.find(text, 0); match; match = state_->all_special.find(text, done)) {
+    const std::size_t character = match->begin + text::character_length(text[match->begin]);
+    guarded += text.substr(done, character - done);
+    if (is_control(match->id)) guarded += guard;
+    done = character;
+  }
+  return guarded += text.substr(done);
 }
 
 std::string Tokenizer::decode(std::span<const std::int32_t> ids, const DecodeOptions& options) const {

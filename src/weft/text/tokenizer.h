@@ -1,4 +1,5 @@
-// Text to token ids and back, by the rules of one model's vocabulary.
+// Text to token ids and back, by the rules of one model's vocabulary. WordPiece does not give every text back: white
+// space is lost, and where the vocabulary is uncased capitals and accents too.
 // A Tokenizer is immutable: shared freely, used by any number of threads at once.
 #pragma once
 
@@ -21,10 +22,13 @@ struct EncodeOptions {
   bool parse_special = false;
   // Unset: as the vocabulary says. A BOS that the text already starts with is not doubled.
   std::optional<bool> add_bos = std::nullopt, add_eos = std::nullopt;
+  // What Tokenizer::guard_control() put into the text; taken out of it once control tokens are found.
+  std::string guard = {};
 };
 
-// SentencePiece vocabularies may put a space before a text (Vocabulary::add_space_prefix). Decoding a whole text
-// drops that space again; what continues an earlier text keeps it, there it separates two words.
+// SentencePiece vocabularies may put a space before a text (Vocabulary::add_space_prefix), WordPiece has one before
+// each word. Decoding a whole text drops that space again; what continues an earlier text keeps it, there it separates
+// two words.
 enum class DecodeFrom { start_of_text, continuation };
 
 struct DecodeOptions {
@@ -44,6 +48,9 @@ class WEFT_API Tokenizer {
   // has no token for, no bytes and no unknown token either; LimitExceeded; UnknownSpecialToken if a BOS or EOS is
   // asked for that the vocabulary lacks; MissingTokenizer for a vocabulary of type none.
   std::vector<std::int32_t> encode(std::string_view text, const EncodeOptions& options = {}) const;
+  // `text` with `guard`, a character that does not occur in it, inside everything that spells a control token. So a
+  // text from outside may become part of one whose control tokens count.
+  std::string guard_control(std::string_view text, std::string_view guard) const;
   // Well-formed UTF-8: bytes that form no character become U+FFFD. UnknownId for an id without a token.
   // Streams decode with StreamDecoder.
   std::string decode(std::span<const std::int32_t> ids, const DecodeOptions& options = {}) const;
@@ -67,7 +74,8 @@ class WEFT_API Tokenizer {
   std::span<const std::int32_t> eos() const;
   bool adds_bos() const;
   bool adds_eos() const;
-  bool adds_space_prefix() const;  // false for all but SentencePiece
+  // Whether a text that is decoded whole loses a space in front: WordPiece, and SentencePiece as the vocabulary says.
+  bool adds_space_prefix() const;
 
  private:
   explicit Tokenizer(const Vocabulary& vocabulary);

@@ -9,7 +9,11 @@
 
 namespace weft {
 
-enum class TokenizerType { none, byte_level_bpe, spm_bpe };
+enum class TokenizerType { none, byte_level_bpe, spm_bpe, unigram, wordpiece };
+// Whether its tokens show a space as U+2581.
+constexpr bool is_sentencepiece(TokenizerType type) {
+  return type == TokenizerType::spm_bpe || type == TokenizerType::unigram;
+}
 
 enum class TextNormalizer { none, nfc, nfkc };
 
@@ -34,6 +38,9 @@ struct Vocabulary {
   bool add_bos = false;
   bool add_eos = false;
   bool add_space_prefix = true;  // SentencePiece: a space is put before the text
+  bool lower_case = false;       // WordPiece: texts lose their capitals and accents
+  // WordPiece: what the later pieces of a word begin with ("##"). Empty: the first pieces begin with U+2581 instead.
+  std::string continuation_prefix;
   std::optional<std::int32_t> bos, unk, pad;
   std::vector<std::int32_t> eos;  // any of these ends a text; the first is the one that add_eos appends
 };
