@@ -3,12 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <set>
 #include <sstream>
 
+#include "case_file.h"
 #include "run_node.h"
 #include "tolerance.h"
 
@@ -64,28 +62,11 @@ AttributeValue parse_value(const Case& at, const AttributeSpec& spec, const std:
   refuse(at, "an attribute of this type has no text in a case");
 }
 
-class CaseFile {
- public:
-  explicit CaseFile(const std::filesystem::path& path) : name_(path.filename().string()) {
-    std::ifstream text(path);
-    std::ifstream data(std::filesystem::path(path).replace_extension(".bin"), std::ios::binary);
-    bytes_.assign(std::istreambuf_iterator<char>(data), {});
-    for (std::string line; std::getline(text, line);)
-      if (!line.empty() && line[0] != '#') read(line);
-  }
-  const std::vector<Case>& cases() const { return cases_; }
-
- private:
-  void read(const std::string& line) {
-    const std::size_t space = line.find(' ');
-    const std::string key = line.substr(0, space), rest = space == std::string::npos ? "" : line.substr(space + 1);
-    if (key == "case") {
-      cases_.emplace_back();
-      cases_.back().file = name_;
-      cases_.back().name = rest;
-      return;
-    }
-    Case& at = cases_.at(cases_.size() - 1);
+Case read_case(const CaseFile& file, const StoredCase& stored) {
+  Case at;
+  at.file = stored.file;
+  at.name = stored.name;
+  for (const auto& [key, rest] : stored.lines) {
     if (key == "op") {
       at.op = rest;
     } else if (key == "with") {
@@ -104,56 +85,28 @@ class CaseFile {
       at.states.push_back(state);
       at.held.emplace_back();
     } else if (key == "held") {
-      at.held.back().push_back(tensor(at, rest).first);
+      at.held.back().push_back(file.tensor(stored, rest).first);
     } else if (key == "in") {
-      at.inputs.push_back(rest == "absent" ? Tensor() : tensor(at, rest).first);
+      at.inputs.push_back(rest == "absent" ? Tensor() : file.tensor(stored, rest).first);
     } else if (key == "out") {
-      auto [value, tail] = tensor(at, rest);
+      auto [value, tail] = file.tensor(stored, rest);
       const auto rule = rule_named(tail);
-      if (!rule) refuse(at, "no rule is called " + tail);
+      if (!rule) stored.refuse("no rule is called " + tail);
       at.outputs.push_back({value, *rule, {}});
     } else if (key == "magnitude") {
       Expected& output = at.outputs.back();
-      output.magnitudes.resize(static_cast<std::size_t>(output.value.numel()));
-      const auto stored = slice(at, std::stoull(rest), output.magnitudes.size() * sizeof(float));
-      std::memcpy(output.magnitudes.data(), stored.data(), stored.size());
+      output.magnitudes = file.floats(stored, std::stoull(rest), static_cast<std::size_t>(output.value.numel()));
     } else {
-      refuse(at, "an unknown line: " + line);
+      stored.refuse("an unknown line: " + key);
     }
   }
-
-  std::span<const std::byte> slice(const Case& at, std::size_t offset, std::size_t size) const {
-    if (offset > bytes_.size() || size > bytes_.size() - offset) refuse(at, "its bytes lie outside the .bin");
-    return std::as_bytes(std::span(bytes_)).subspan(offset, size);
-  }
-
-  // "f32 [2, 3] 128 tail"
-  std::pair<Tensor, std::string> tensor(const Case& at, const std::string& text) const {
-    const std::size_t open = text.find('['), close = text.find(']');
-    const DType dtype = dtype_from_name(text.substr(0, open - 1)).value();
-    const auto dims = Shape::parse(text.substr(open, close - open + 1)).static_dims().value();
-    std::istringstream words(text.substr(close + 1));
-    std::size_t offset = 0;
-    std::string tail;
-    words >> offset >> tail;
-    return {Tensor::copy_bytes(slice(at, offset, byte_size(dtype, dims)), dtype, dims), tail};
-  }
-
-  std::string name_;
-  std::vector<char> bytes_;
-  std::vector<Case> cases_;
-};
+  return at;
+}
 
 std::vector<Case> all_cases() {
-  std::vector<std::filesystem::path> paths;
-  for (const auto& entry : std::filesystem::directory_iterator(WEFT_SOURCE_DIR "/tests/data/ops"))
-    if (entry.path().extension() == ".txt") paths.push_back(entry.path());
-  std::sort(paths.begin(), paths.end());
   std::vector<Case> cases;
-  for (const auto& path : paths) {
-    const CaseFile file(path);
-    cases.insert(cases.end(), file.cases().begin(), file.cases().end());
-  }
+  for (const CaseFile& file : case_files("ops"))
+    for (const StoredCase& stored : file.cases()) cases.push_back(read_case(file, stored));
   return cases;
 }
 

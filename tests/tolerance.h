@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "weft/base/half.h"
 #include "weft/base/tensor.h"
@@ -106,6 +107,36 @@ inline std::optional<std::string> difference(const Tensor& actual, const Tensor&
     if (!(std::abs(a - b) <= allowed)) return report(allowed);
   }
   return std::nullopt;
+}
+
+// Results of Graph IR ops, whatever computes them: |a - b| <= tolerance * max(1, max |b|) over the tensor; 0 asks for
+// equal bytes.
+struct GraphTolerance {
+  double value = 0;
+};
+
+// "exact", "elementwise", "reduction:K" (sums of K products), "norm", "attention".
+inline std::optional<GraphTolerance> graph_tolerance(std::string_view name) {
+  constexpr std::string_view reduction = "reduction:";
+  if (name == "exact") return GraphTolerance{};
+  if (name == "elementwise") return GraphTolerance{1e-6};
+  if (name == "norm") return GraphTolerance{1e-5};
+  if (name == "attention") return GraphTolerance{2e-5};
+  if (!name.starts_with(reduction)) return std::nullopt;
+  return GraphTolerance{3e-7 * std::sqrt(std::stod(std::string(name.substr(reduction.size()))))};
+}
+
+inline std::optional<std::string> graph_difference(const Tensor& actual, const Tensor& expected,
+                                                   const GraphTolerance& tolerance) {
+  if (tolerance.value == 0 || !is_float(actual.dtype()) || actual.dims() != expected.dims())
+    return difference(actual, expected, Rule::exact);
+  double largest = 1;
+  const auto count = static_cast<std::size_t>(expected.numel());
+  for (std::size_t i = 0; i < count; ++i)
+    if (const double b = std::abs(value_at(expected, i)); std::isfinite(b)) largest = std::max(largest, b);
+  // The rule of sums, with the magnitudes for which it allows this much.
+  const std::vector<float> magnitudes(count, static_cast<float>(tolerance.value * largest / f32_tolerance.sum));
+  return difference(actual, expected, Rule::sum, magnitudes);
 }
 
 }  // namespace weft::test

@@ -18,5 +18,5 @@ for family in families:
     module = importlib.import_module(family)
     writer = CaseWriter()
     module.build(writer.add)
-    writer.write(str(FOLDER / family), f"ops/{family}.py")
+    writer.write(str(FOLDER / family), "generate_op_values.py", f"ops/{family}.py")
     print(f"{family}: {len(writer.names)} cases, {len(writer.bytes)} bytes")

@@ -106,9 +106,9 @@ class CaseWriter:
                 raw = np.ascontiguousarray(magnitudes[i], "<f4").tobytes()
                 self.lines.append(f"magnitude {self._store(raw)}")
 
-    def write(self, stem, origin):
+    def write(self, stem, script, origin):
         with open(stem + ".txt", "w") as text:
-            text.write(f"# Written by tests/data/generate_op_values.py from {origin}.\n")
+            text.write(f"# Written by tests/data/{script} from {origin}.\n")
             text.write("\n".join(self.lines) + "\n")
         with open(stem + ".bin", "wb") as data:
             data.write(bytes(self.bytes))
