@@ -115,13 +115,15 @@ struct GraphTolerance {
   double value = 0;
 };
 
-// "exact", "elementwise", "reduction:K" (sums of K products), "norm", "attention".
+// "exact", "elementwise", "reduction:K" (sums of K products), "norm", "attention", "quantized" (products with weights
+// of 8 bits or fewer, whose activations may be rounded too).
 inline std::optional<GraphTolerance> graph_tolerance(std::string_view name) {
   constexpr std::string_view reduction = "reduction:";
   if (name == "exact") return GraphTolerance{};
   if (name == "elementwise") return GraphTolerance{1e-6};
   if (name == "norm") return GraphTolerance{1e-5};
   if (name == "attention") return GraphTolerance{2e-5};
+  if (name == "quantized") return GraphTolerance{1e-2};
   if (!name.starts_with(reduction)) return std::nullopt;
   return GraphTolerance{3e-7 * std::sqrt(std::stod(std::string(name.substr(reduction.size()))))};
 }

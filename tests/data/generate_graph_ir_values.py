@@ -13,7 +13,7 @@ numpy's or PyTorch's, computed in f64 and rounded here. The text file:
   in DTYPE [DIMS] OFFSET [NAME]         an operand that is a graph input; called a, b, c, ... by its place without a name
   weight DTYPE [DIMS] OFFSET [NAME]     an operand that is a weight (block types above all)
   open OPERAND AXIS                     a size that the stored graph leaves unknown
-  out DTYPE [DIMS] OFFSET TOLERANCE     exact, elementwise, reduction:K, norm or attention (tests/tolerance.h)
+  out DTYPE [DIMS] OFFSET TOLERANCE     exact, elementwise, reduction:K, norm, attention or quantized (tests/tolerance.h)
   by NAME                               whose answer it is
   run                                   a further run with the state of the last: "in" and "out" lines follow
 """

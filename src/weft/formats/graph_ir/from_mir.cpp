@@ -61,7 +61,15 @@ Exporter::Exporter(const weft::Graph& mir, const FromMirOptions& options) : mir_
 }
 
 FromMir Exporter::run() {
+  const std::vector<Regrouped> groups = regrouped(mir_);
+  std::vector<const Regrouped*> group_of(static_cast<std::size_t>(mir_.size()));
+  for (const Regrouped& group : groups)
+    for (const std::int32_t node : group.nodes) group_of[static_cast<std::size_t>(node)] = &group;
   for (std::int32_t i = 0; i < mir_.size(); ++i) {
+    if (const Regrouped* group = group_of[static_cast<std::size_t>(i)]) {
+      if (i == group->nodes.back()) append_group(*group);
+      continue;
+    }
     if (skips(i)) continue;
     const RaiseRule rule = find_raise_rule(mir_.node(i).schema->name);
     if (rule == nullptr) refuse(i, "the Graph IR has no such op");
@@ -111,6 +119,19 @@ std::string Exporter::operand(Value value, Role role, bool matrix_of_rank_2) {
     refuse(value.node, fmt::format("a lookup gives f32, not {}", to_string(mir_.type(value).dtype)));
   }
   return names_.of(value);
+}
+
+void Exporter::append_group(const Regrouped& group) {
+  const Form& form = *form_for(op_def(group.op.tag), group.operands.size());
+  std::vector<std::string> inputs, outputs;
+  for (std::size_t i = 0; i < group.operands.size(); ++i) {
+    const Role role = slot_of(form, i).role;
+    const Value value = group.operands[i];
+    const weft::Node* index = role == Role::ids ? producer(value, "ToIndex") : nullptr;
+    inputs.push_back(operand(index == nullptr ? value : index->inputs[0], role, mir_.type(value).shape.rank() == 2));
+  }
+  for (const Value result : group.results) outputs.push_back(names_.of(result));
+  append(mir_.node(group.nodes.back()), group.op, std::move(inputs), std::move(outputs), group.attrs);
 }
 
 std::uint32_t Exporter::next_id(const Origin& origin) {

@@ -13,8 +13,8 @@ std::pair<Value, Value> halves(LowerContext& c, Value x, std::int64_t axis) {
   const weft::Shape& shape = c.shape(x);
   const auto at = static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(shape.rank()) : axis);
   const std::int64_t half = c.known_size(shape[at], "the axis that is cut into halves") / 2;
-  const std::int32_t split = c.emit_node(
-      "Split", {x}, {{"axis", static_cast<std::int64_t>(at)}, {"sizes", std::vector<std::int64_t>{half, half}}});
+  const std::int32_t split =
+      c.emit_node("Split", {x}, {{"axis", axis}, {"sizes", std::vector<std::int64_t>{half, half}}});
   return {{split, 0}, {split, 1}};
 }
 

@@ -12,6 +12,7 @@
 
 #include "weft/formats/graph_ir/from_mir.h"
 #include "weft/formats/graph_ir/op_table.h"
+#include "weft/formats/graph_ir/regroup.h"
 
 namespace weft::graph_ir {
 
@@ -52,6 +53,7 @@ class Exporter {
   bool skips(std::int32_t node) const;
 
  private:
+  void append_group(const Regrouped& group);
   std::uint32_t next_id(const Origin& origin);
   void add_outputs();
   void check_positions() const;
@@ -127,6 +129,16 @@ void raise_arg_max(RaiseContext& c);
 void raise_matmul(RaiseContext& c);
 void raise_rms_norm(RaiseContext& c);
 void raise_layer_norm(RaiseContext& c);
+void raise_group_norm(RaiseContext& c);
+void raise_batch_norm(RaiseContext& c);
+void raise_batch_norm_inference(RaiseContext& c);
+void raise_ada_layer_norm(RaiseContext& c);
+
+void raise_conv(RaiseContext& c);
+void raise_conv_transpose(RaiseContext& c);
+void raise_pool(RaiseContext& c);
+void raise_resize(RaiseContext& c);
+void raise_unpatchify(RaiseContext& c);
 
 void raise_reshape(RaiseContext& c);
 void raise_transpose(RaiseContext& c);

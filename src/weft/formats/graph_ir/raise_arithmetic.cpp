@@ -11,20 +11,40 @@
 namespace weft::graph_ir {
 namespace {
 
-constexpr std::pair<std::string_view, RaiseRule> rules[] = {
-    {"Input", raise_input},           {"Param", raise_param},
-    {"Constant", raise_constant},     {"Cast", raise_cast},
-    {"Encode", raise_encode},         {"Decode", raise_decode},
-    {"Activation", raise_activation}, {"Binary", raise_binary},
-    {"Clamp", raise_clamp},           {"NanToNum", raise_nan_to_num},
-    {"Softmax", raise_softmax},       {"ArgMax", raise_arg_max},
-    {"MatMul", raise_matmul},         {"RmsNorm", raise_rms_norm},
-    {"LayerNorm", raise_layer_norm},  {"Reshape", raise_reshape},
-    {"Transpose", raise_transpose},   {"Concat", raise_concat},
-    {"Split", raise_split},           {"Narrow", raise_narrow},
-    {"Gather", raise_gather},         {"Rope", raise_rope},
-    {"Attention", raise_attention},   {"KvAppend", raise_kv_append},
-    {"Sample", raise_sample}};
+constexpr std::pair<std::string_view, RaiseRule> rules[] = {{"Input", raise_input},
+                                                            {"Param", raise_param},
+                                                            {"Constant", raise_constant},
+                                                            {"Cast", raise_cast},
+                                                            {"Encode", raise_encode},
+                                                            {"Decode", raise_decode},
+                                                            {"Activation", raise_activation},
+                                                            {"Binary", raise_binary},
+                                                            {"Clamp", raise_clamp},
+                                                            {"NanToNum", raise_nan_to_num},
+                                                            {"Softmax", raise_softmax},
+                                                            {"ArgMax", raise_arg_max},
+                                                            {"MatMul", raise_matmul},
+                                                            {"RmsNorm", raise_rms_norm},
+                                                            {"LayerNorm", raise_layer_norm},
+                                                            {"Reshape", raise_reshape},
+                                                            {"Transpose", raise_transpose},
+                                                            {"Concat", raise_concat},
+                                                            {"Split", raise_split},
+                                                            {"Narrow", raise_narrow},
+                                                            {"Gather", raise_gather},
+                                                            {"Rope", raise_rope},
+                                                            {"Attention", raise_attention},
+                                                            {"KvAppend", raise_kv_append},
+                                                            {"Sample", raise_sample},
+                                                            {"Conv", raise_conv},
+                                                            {"Pool", raise_pool},
+                                                            {"ConvTranspose", raise_conv_transpose},
+                                                            {"Resize", raise_resize},
+                                                            {"Unpatchify", raise_unpatchify},
+                                                            {"GroupNorm", raise_group_norm},
+                                                            {"BatchNorm", raise_batch_norm},
+                                                            {"AdaLayerNorm", raise_ada_layer_norm},
+                                                            {"BatchNormInference", raise_batch_norm_inference}};
 
 DType storable(const RaiseContext& c, DType dtype) {
   if (!dtype_text(dtype)) c.refuse(fmt::format("the Graph IR has no dtype tag for {}", to_string(dtype)));
@@ -153,23 +173,6 @@ void raise_matmul(RaiseContext& c) {
   std::string left = c.node.boolean("transpose_a") ? turned(c, 0) : c.real(0);
   std::string right = c.node.boolean("transpose_b") ? c.matrix(1) : turned(c, 1);
   c.add(make_op(Tag::matmul), {std::move(left), std::move(right)});
-}
-
-void raise_rms_norm(RaiseContext& c) {
-  if (c.has(2)) c.refuse("RmsNorm has no bias in the Graph IR");
-  std::vector<std::string> inputs{c.real(0)};
-  if (c.has(1)) inputs.push_back(c.real(1));
-  c.add(make_op(Tag::rms_norm, {{"eps", c.f32("eps")}}), std::move(inputs));
-}
-
-void raise_layer_norm(RaiseContext& c) {
-  const std::size_t rank = c.shape(0).rank();
-  if (c.axis(c.node.integer("axis"), rank) + 1 != rank) c.refuse("the Graph IR normalizes the last axis alone");
-  if (c.has(2) && !c.has(1)) c.refuse("a bias needs a gain in the Graph IR");
-  std::vector<std::string> inputs{c.real(0)};
-  for (const std::size_t input : {1, 2})
-    if (c.has(input)) inputs.push_back(c.real(input));
-  c.add(make_op(Tag::layer_norm, {{"eps", c.f32("eps")}}), std::move(inputs));
 }
 
 }  // namespace weft::graph_ir
