@@ -2,103 +2,17 @@
 // sizes, with weights that are packed beforehand and weights that a run brings along.
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "random_tensor.h"
-#include "run_threads.h"
-#include "tolerance.h"
-#include "weft/backend/backend.h"
-#include "weft/backend/cpu/cpu_backend.h"
-#include "weft/base/fail.h"
-#include "weft/runtime/graph_executor.h"
+#include "step_problem.h"
 
 namespace weft::cpu {
 namespace {
 
-using test::difference;
 using test::random_tensor;
-using test::run_node;
+using test::StepProblem;
 using Sizes = std::vector<std::int64_t>;
-
-// The name under which the backend of a level is registered.
-std::string backend_of(CpuLevel level) {
-  std::string name = fmt::format("cpu at {}", to_string(level));
-  if (!BackendRegistry::global().has(name))
-    BackendRegistry::global().add(name, [level] { return std::make_unique<CpuBackend>(level); });
-  return name;
-}
-
-struct Problem {
-  std::string op;
-  std::vector<Tensor> inputs;
-  Attributes attributes;
-
-  // On the kernels of a level; `weights`: operands behind the first are there before the run.
-  Tensor run(CpuLevel level, bool weights, int threads) const {
-    Graph graph("image");
-    weft::WeightMap params;
-    NamedTensors bindings;
-    std::vector<Value> operands;
-    for (const Tensor& input : inputs) {
-      const std::string name = fmt::format("x{}", operands.size());
-      const bool param = weights && !operands.empty();
-      const std::int32_t leaf = graph.add(param ? "Param" : "Input", {},
-                                          {{"name", name}, {"shape", Shape(input.dims())}, {"dtype", input.dtype()}});
-      operands.push_back({leaf, 0});
-      if (param)
-        params.set(name, input);
-      else
-        bindings[name] = input;
-    }
-    NodeOptions options;
-    options.backend_hint = backend_of(level);
-    graph.add_output("y", {graph.add(op, operands, attributes, options), 0});
-    ExecConfig config;
-    config.pool = std::make_shared<ThreadPool>(threads);
-    GraphExecutor executor = GraphExecutor::prepare(graph, params, config);
-    EXPECT_EQ(executor.placements().back().backend, options.backend_hint) << executor.placements().back().reason;
-    return executor.run_first(bindings);
-  }
-
-  // The sums of magnitudes that errors are relative to.
-  std::vector<float> magnitudes() const {
-    std::vector<Tensor> positive;
-    for (const Tensor& input : inputs) {
-      Tensor copy = Tensor::copy_bytes(input.bytes(), input.dtype(), input.dims());
-      for (float& value : copy.mutable_values<float>()) value = std::abs(value);
-      positive.push_back(copy);
-    }
-    const Tensor sums = run_node(op, positive, attributes)[0];
-    return {sums.values<float>().begin(), sums.values<float>().end()};
-  }
-
-  void check(test::Rule rule) const {
-    const Tensor expected = run_node(op, inputs, attributes)[0];
-    const std::vector<float> sizes = rule == test::Rule::sum ? magnitudes() : std::vector<float>();
-    compare(expected, [&](const Tensor& found) { return difference(found, expected, rule, sizes); });
-  }
-  void check_norm() const {
-    const Tensor expected = run_node(op, inputs, attributes)[0];
-    const auto tolerance = *test::graph_tolerance("norm");
-    compare(expected, [&](const Tensor& found) { return test::graph_difference(found, expected, tolerance); });
-  }
-
- private:
-  template <class Difference>
-  void compare(const Tensor& expected, Difference wrong) const {
-    for (const CpuLevel level : supported_cpu_levels())
-      for (const bool weights : {true, false}) {
-        const std::string what = fmt::format("{} {} at {}", op, dims_text(inputs[0].dims()), to_string(level));
-        const Tensor found = run(level, weights, 1);
-        if (const auto difference = wrong(found)) ADD_FAILURE() << what << ": " << *difference;
-        EXPECT_TRUE(test::same_bytes(found, run(level, weights, 3))) << what << " depends on the threads";
-      }
-    EXPECT_GE(expected.rank(), 1u);
-  }
-};
 
 Attributes lists(std::vector<std::pair<std::string, Sizes>> given) {
   Attributes attributes;
@@ -114,7 +28,7 @@ TEST(ImageSteps, ConvolutionsOfRaggedSizes) {
     attributes.emplace_back("groups", groups);
     attributes.emplace_back("pad_mode", pad_mode);
     const Tensor bias = random_tensor({w[0]}, 3);
-    Problem{"Conv", {random_tensor(x, 1), random_tensor(w, 2), bias}, attributes}.check(test::Rule::sum);
+    StepProblem{"Conv", {random_tensor(x, 1), random_tensor(w, 2), bias}, attributes}.check(test::Rule::sum);
   };
   conv({2, 5, 67}, {7, 5, 3}, {1}, {1}, {1});
   conv({1, 3, 129}, {5, 3, 4}, {3}, {2}, {2});
@@ -139,7 +53,7 @@ TEST(ImageSteps, TransposedConvolutionsOfRaggedSizes) {
                                    {"output_padding", extra}});
     attributes.emplace_back("groups", groups);
     const Tensor bias = random_tensor({w[1] * groups}, 3);
-    Problem{"ConvTranspose", {random_tensor(x, 1), random_tensor(w, 2), bias}, attributes}.check(test::Rule::sum);
+    StepProblem{"ConvTranspose", {random_tensor(x, 1), random_tensor(w, 2), bias}, attributes}.check(test::Rule::sum);
   };
   transposed({2, 5, 67}, {5, 7, 4}, {2}, {1}, {1}, {0});
   transposed({1, 5, 33}, {5, 3, 16}, {8}, {4}, {1}, {0});
@@ -154,7 +68,7 @@ TEST(ImageSteps, PoolsOfRaggedSizes) {
     for (const char* kind : {"max", "mean"}) {
       Attributes attributes = lists({{"kernel", kernel}, {"stride", stride}, {"padding", padding}});
       attributes.emplace_back("kind", kind);
-      Problem{"Pool", {random_tensor(x)}, attributes}.check(kind[1] == 'a' ? test::Rule::exact : test::Rule::sum);
+      StepProblem{"Pool", {random_tensor(x)}, attributes}.check(kind[1] == 'a' ? test::Rule::exact : test::Rule::sum);
     }
   };
   pool({2, 3, 131}, {3}, {2}, {1});
@@ -170,7 +84,7 @@ TEST(ImageSteps, ResizesOfRaggedSizes) {
       for (const double scale : {2.0, 0.6, 1.37})
         for (const bool corners : {false, true})
           if (!corners || mode[0] == 'l')
-            Problem{"Resize", {random_tensor(dims)}, {{"mode", mode}, {"scale", scale}, {"align_corners", corners}}}
+            StepProblem{"Resize", {random_tensor(dims)}, {{"mode", mode}, {"scale", scale}, {"align_corners", corners}}}
                 .check(mode[0] == 'n' ? test::Rule::exact : test::Rule::sum);
 }
 
@@ -182,18 +96,18 @@ TEST(ImageSteps, ChannelNormsOfRaggedSizes) {
     for (float& value : variance.mutable_values<float>()) value = value * value + 0.1f;
     // A group of one or two equal elements is eps alone, which the rounding of an f32 mean would decide.
     if (dims.back() > 1 && dims.size() > 2) {
-      Problem{"GroupNorm", {x, gain, bias}, {{"num_groups", 3}}}.check_norm();
-      Problem{"GroupNorm", {x}, {}}.check_norm();
-      Problem{"BatchNorm", {x, gain, bias}, {{"channel_axis", 1}}}.check_norm();
+      StepProblem{"GroupNorm", {x, gain, bias}, {{"num_groups", 3}}}.check_norm();
+      StepProblem{"GroupNorm", {x}, {}}.check_norm();
+      StepProblem{"BatchNorm", {x, gain, bias}, {{"channel_axis", 1}}}.check_norm();
     }
-    Problem{"GroupNorm", {x, gain, bias}, {{"num_groups", 1}, {"eps", 0.25}}}.check_norm();
-    Problem{"BatchNormInference", {x, gain, bias, mean, variance}, {{"channel_axis", 1}}}.check_norm();
+    StepProblem{"GroupNorm", {x, gain, bias}, {{"num_groups", 1}, {"eps", 0.25}}}.check_norm();
+    StepProblem{"BatchNormInference", {x, gain, bias, mean, variance}, {{"channel_axis", 1}}}.check_norm();
   }
   const Tensor x = random_tensor({2, 7, 67}), full = random_tensor({2, 7, 67}, 2), samples = random_tensor({2, 67}, 3),
                vector = random_tensor({67}, 4);
   for (const char* norm : {"layer_norm", "rms_norm"})
     for (const auto& [scale, shift] : {std::pair{full, samples}, std::pair{samples, vector}, std::pair{vector, full}})
-      Problem{"AdaLayerNorm", {x, scale, shift}, {{"norm", norm}}}.check_norm();
+      StepProblem{"AdaLayerNorm", {x, scale, shift}, {{"norm", norm}}}.check_norm();
 }
 
 TEST(ImageSteps, PatchesOfAnyElement) {
@@ -201,7 +115,7 @@ TEST(ImageSteps, PatchesOfAnyElement) {
     Tensor x = Tensor::allocate(dtype, {2, 15, 24});
     for (std::size_t i = 0; i < x.byte_size(); ++i) x.mutable_bytes()[i] = static_cast<std::byte>(i * 7 % 251);
     for (const char* order : {"cpp", "ppc"})
-      Problem{"Unpatchify", {x}, {{"patch", AttributeValue(Sizes{2, 4})}, {"grid_h", 3}, {"order", order}}}.check(
+      StepProblem{"Unpatchify", {x}, {{"patch", AttributeValue(Sizes{2, 4})}, {"grid_h", 3}, {"order", order}}}.check(
           test::Rule::exact);
   }
 }
