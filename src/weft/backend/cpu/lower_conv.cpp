@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "weft/backend/cpu/lower_conv.h"
 #include "weft/backend/cpu/lowering.h"
 #include "weft/backend/cpu/vector_kernels.h"
 #include "weft/backend/cpu/window_tile.h"
@@ -20,7 +21,7 @@ using lir::Operand;
 
 // Rows of a tile that are made, and multiplied, at a time, so that they stay in the first cache; and the most panels
 // that share them.
-constexpr std::int64_t depth_rows = 128, most_panels = 64;
+constexpr std::int64_t depth_rows = 64, most_panels = 64;
 
 struct ConvPlan {
   std::vector<Phase> phases;
@@ -97,11 +98,7 @@ class ConvForm final : public lir::WeightForm {
 
 class ConvStep final : public lir::Step {
  public:
-  struct Operands {
-    Operand x, w, bias, y;             // w: where it is no weight
-    lir::WeightId weight = lir::none;  // packed
-  };
-  ConvStep(ConvPlan plan, ops::Windows windows, Operands operands, CpuLevel level)
+  ConvStep(ConvPlan plan, ops::Windows windows, ConvOperands operands, CpuLevel level)
       : plan_(std::move(plan)), windows_(windows), at_(std::move(operands)), kernels_(vector_kernels(level)) {}
 
   void run(const Frame& frame) const override {
@@ -139,13 +136,7 @@ class ConvStep final : public lir::Step {
 
  private:
   ops::ImageDims image(const Frame& frame, const Operand& operand) const {
-    ops::ImageDims dims;
-    const std::size_t rank = operand.dims.size(), channel = rank - plan_.spatial_axes - 1;
-    if (channel == 1) dims.batch = frame.dim(operand, 0);
-    dims.channels = frame.dim(operand, channel);
-    for (std::size_t i = 0; i < plan_.spatial_axes; ++i)
-      dims.spatial[3 - plan_.spatial_axes + i] = frame.dim(operand, channel + 1 + i);
-    return dims;
+    return conv_image(frame.sizes, operand, plan_.spatial_axes);
   }
 
   void run_phase(const Frame& frame, const Phase& phase, const float* packed, const ops::ImageDims& in,
@@ -196,7 +187,7 @@ class ConvStep final : public lir::Step {
     product.columns = tile.count();
     for (std::int64_t k = 0; k == 0 || k < depth; k += depth_rows) {
       product.depth = std::min(depth_rows, depth - k);
-      tile.fill(x, in, k, product.depth, plan_.outside, rows);
+      tile.fill(kernels_, x, in, k, product.depth, plan_.outside, rows);
       product.w = w + k * tile_panel_rows;
       product.add = k > 0;
       kernels_.tile_product(product);
@@ -205,7 +196,7 @@ class ConvStep final : public lir::Step {
 
   ConvPlan plan_;
   ops::Windows windows_;
-  Operands at_;
+  ConvOperands at_;
   const VectorKernels& kernels_;
 };
 
@@ -236,11 +227,12 @@ void emit(Lowering& lowering, std::int32_t index) {
   plan.out_channels = plan.transposed ? w[1] : w[0] / plan.groups;
   plan.taps = windows.taps();
   if (!plan.transposed && node.text("pad_mode") == "replicate") plan.outside = Outside::nearest;
-  ConvStep::Operands at;
+  ConvOperands at;
   at.x = builder.operand(node.inputs[0]);
   lir::Instruction instruction{.op = node.schema->name, .kernel = {}, .backend = "cpu", .node = index};
   instruction.inputs = {at.x};
-  if (builder.is_weight(node.inputs[1])) {
+  const bool depthwise = !plan.transposed && plan.in_channels == 1;
+  if (!depthwise && builder.is_weight(node.inputs[1])) {
     at.weight = builder.weight(node.inputs[1], std::make_shared<ConvForm>(plan, windows));
     instruction.weights = {at.weight};
   } else {
@@ -253,6 +245,12 @@ void emit(Lowering& lowering, std::int32_t index) {
   }
   at.y = builder.allocate({index, 0});
   instruction.outputs = {at.y};
+  if (depthwise) {
+    instruction.kernel = kernel_name("planes", lowering.level);
+    instruction.step =
+        depthwise_step(std::move(at), windows, plan.spatial_axes, plan.outside == Outside::nearest, lowering.level);
+    return builder.emit(std::move(instruction));
+  }
   instruction.kernel = kernel_name(plan.transposed ? "tiles of phases" : "tiles", lowering.level);
   instruction.step = std::make_unique<ConvStep>(std::move(plan), windows, std::move(at), lowering.level);
   builder.emit(std::move(instruction));

@@ -73,8 +73,8 @@ class PoolStep final : public lir::Step {
             const Tile tile(phase_, out.image.spatial, start, std::min(tile_columns, pixels - start));
             for (std::int64_t k = 0; k < taps; k += pool_rows) {
               const std::int64_t depth = std::min(pool_rows, taps - k);
-              tile.fill(x + plane * in.image.pixels(), in.image, k, depth, mean_ ? Outside::zero : Outside::lowest,
-                        rows);
+              tile.fill(kernels_, x + plane * in.image.pixels(), in.image, k, depth,
+                        mean_ ? Outside::zero : Outside::lowest, rows);
               (mean_ ? kernels_.tile_sum : kernels_.tile_max)(rows, depth, k == 0 ? result : part);
               if (k > 0)
                 kernels_.binary(mean_ ? BinaryKind::add : BinaryKind::max, {result, 0}, {part, 0}, result,

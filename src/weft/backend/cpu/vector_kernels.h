@@ -97,6 +97,17 @@ struct TileProduct {
   bool add = false;          // to what sums hold
 };
 
+// out[i] = bias + sum over t of weights[t] * x[i * step + offsets[t]]
+struct FilterRow {
+  const float* x = nullptr;  // readable for 16 further results too, which are not stored
+  const std::int64_t* offsets = nullptr;
+  const float* weights = nullptr;
+  std::int64_t taps = 0, step = 1;
+  float bias = 0;
+  float* out = nullptr;  // not x
+  std::int64_t count = 0;
+};
+
 struct VectorKernels {
   // --- norms: gain and bias [width] may be null ---
   void (*rms_norm)(const float* x, std::int64_t x_stride, std::int64_t rows, std::int64_t width, const float* gain,
@@ -134,6 +145,9 @@ struct VectorKernels {
   void (*tile_product)(const TileProduct& product);
   void (*tile_max)(const float* x, std::int64_t depth, float* out);  // [tile_columns]; NaN where any element is
   void (*tile_sum)(const float* x, std::int64_t depth, float* out);
+
+  void (*filter_row)(const FilterRow& row);
+  void (*every)(const float* x, std::int64_t step, float* out, std::int64_t count);  // out[i] = x[i * step]
 
   // (x - origin) * scale + bias
   void (*affine)(const float* x, float origin, float scale, float bias, float* out, std::int64_t count);

@@ -77,6 +77,63 @@ void tile_sum(const float* x, std::int64_t depth, float* out) {
   }
 }
 
+// Lanes x[0], x[step], ...; those behind the ones that count are read too.
+template <int step>
+HWY_INLINE VF load_every(const float* x, std::int64_t any_step) {
+  if constexpr (step == 1) return hn::LoadU(f32, x);
+  if constexpr (step == 2) {
+    VF even, odd;
+    hn::LoadInterleaved2(f32, x, even, odd);
+    return even;
+  }
+  return hn::GatherIndex(f32, x, hn::Mul(hn::Iota(i32, 0), hn::Set(i32, static_cast<std::int32_t>(any_step))));
+}
+
+HWY_INLINE void store_first(VF v, float* out, std::int64_t count) {
+  if (count >= lanes) return hn::StoreU(v, f32, out);
+  float part[lanes];
+  hn::StoreU(v, f32, part);
+  for (std::int64_t i = 0; i < count; ++i) out[i] = part[i];
+}
+
+template <int step, int vectors>
+HWY_INLINE void filter(const FilterRow& f, std::int64_t i) {
+  VF sum[vectors];
+#pragma GCC unroll 4
+  for (VF& each : sum) each = hn::Zero(f32);
+  const float* x = f.x + i * f.step;
+  for (std::int64_t t = 0; t < f.taps; ++t) {
+    const VF weight = constant(f.weights[t]);
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; ++v)
+      sum[v] = hn::MulAdd(load_every<step>(x + f.offsets[t] + v * lanes * f.step, f.step), weight, sum[v]);
+  }
+#pragma GCC unroll 4
+  for (int v = 0; v < vectors; ++v)
+    store_first(hn::Add(sum[v], constant(f.bias)), f.out + i + v * lanes, f.count - i - v * lanes);
+}
+
+template <int step>
+void filter_all(const FilterRow& f) {
+  std::int64_t i = 0;
+  for (; i + 4 * lanes <= f.count; i += 4 * lanes) filter<step, 4>(f, i);
+  for (; i < f.count; i += lanes) filter<step, 1>(f, i);
+}
+
+void filter_row(const FilterRow& f) {
+  if (f.step == 1) return filter_all<1>(f);
+  if (f.step == 2) return filter_all<2>(f);
+  filter_all<0>(f);
+}
+
+void every(const float* x, std::int64_t step, float* out, std::int64_t count) {
+  std::int64_t i = 0;
+  // The last vector would read behind the last element.
+  if (step == 2)
+    for (; i + lanes < count; i += lanes) hn::StoreU(load_every<2>(x + i * step, step), f32, out + i);
+  for (; i < count; ++i) out[i] = x[i * step];
+}
+
 void affine(const float* x, float origin, float scale, float bias, float* out, std::int64_t count) {
   std::int64_t i = 0;
   for (; i + lanes <= count; i += lanes)
@@ -119,6 +176,8 @@ void set_window_kernels(VectorKernels& kernels) {
   kernels.tile_product = tile_product;
   kernels.tile_max = tile_max;
   kernels.tile_sum = tile_sum;
+  kernels.filter_row = filter_row;
+  kernels.every = every;
   kernels.affine = affine;
   kernels.blend = blend;
   kernels.blend_picked = blend_picked;

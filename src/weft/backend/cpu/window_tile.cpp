@@ -26,20 +26,21 @@ std::vector<AxisPhase> axis_phases(const ops::WindowAxis& axis, bool transposed)
   return phases;
 }
 
-// Elements start, start + step, ... of a row of `size`, `length` of them.
-void copy_row(const float* row, std::int64_t size, std::int64_t start, std::int64_t step, std::int64_t length,
-              float before, float behind, float* out) {
+}  // namespace
+
+void copy_row(const VectorKernels& kernels, const float* row, std::int64_t size, std::int64_t start, std::int64_t step,
+              std::int64_t length, float before, float behind, float* out) {
   const std::int64_t first = start >= 0 ? 0 : std::min(length, (-start + step - 1) / step);
-  const std::int64_t last = start >= size ? first : std::clamp((size - start + step - 1) / step, first, length);
+  const std::int64_t last = start + (length - 1) * step < size ? length
+                            : start >= size                    ? first
+                                            : std::clamp((size - start + step - 1) / step, first, length);
   std::fill(out, out + first, before);
   if (step == 1)
     std::memcpy(out + first, row + start + first, static_cast<std::size_t>(last - first) * sizeof(float));
   else
-    for (std::int64_t i = first; i < last; ++i) out[i] = row[start + i * step];
+    kernels.every(row + start + first * step, step, out + first, last - first);
   std::fill(out + last, out + length, behind);
 }
-
-}  // namespace
 
 std::int64_t phase_count(const ops::Windows& windows, bool transposed) {
   return transposed ? windows.axes[0].stride * windows.axes[1].stride * windows.axes[2].stride : 1;
@@ -69,24 +70,26 @@ Tile::Tile(const Phase& phase, const std::int64_t (&counts)[3], std::int64_t fir
   }
 }
 
-void Tile::fill(const float* x, const ops::ImageDims& in, std::int64_t k, std::int64_t depth, Outside outside,
-                float* rows) const {
+void Tile::fill(const VectorKernels& kernels, const float* x, const ops::ImageDims& in, std::int64_t k,
+                std::int64_t depth, Outside outside, float* rows) const {
+  if (depth == 0) return;  // a phase may have no taps
   const auto& axes = phase_.axes;
-  const auto across = static_cast<std::int64_t>(axes[2].taps.size()),
-             down = static_cast<std::int64_t>(axes[1].taps.size());
-  const std::int64_t taps = phase_.taps();
+  const std::size_t down = axes[1].taps.size(), across = axes[2].taps.size();
+  const std::int64_t taps = phase_.taps(), first_tap = k % taps;
+  const bool nearest = outside == Outside::nearest;
   const float filler = outside == Outside::lowest ? -std::numeric_limits<float>::infinity() : 0.0f;
-  for (std::int64_t end = k + depth; k < end; ++k, rows += tile_columns) {
-    const std::int64_t tap = k % taps;
-    const std::int64_t offsets[3] = {axes[0].taps[static_cast<std::size_t>(tap / (down * across))].offset,
-                                     axes[1].taps[static_cast<std::size_t>(tap / across % down)].offset,
-                                     axes[2].taps[static_cast<std::size_t>(tap % across)].offset};
-    const float* plane = x + k / taps * in.pixels();
+  // The tap of each axis that row k reads, moved on as one counts.
+  std::size_t tap[3] = {static_cast<std::size_t>(first_tap) / (down * across),
+                        static_cast<std::size_t>(first_tap) / across % down,
+                        static_cast<std::size_t>(first_tap) % across};
+  const float* plane = x + k / taps * in.pixels();
+  for (const float* end = rows + depth * tile_columns; rows < end; rows += tile_columns) {
     float* out = rows;
     for (int r = 0; r < runs_; out += run_[r++].length) {
       const Run& run = run_[r];
-      std::int64_t i = run.at[0] * axes[0].in_step + offsets[0], j = run.at[1] * axes[1].in_step + offsets[1];
-      if (outside == Outside::nearest) {
+      std::int64_t i = run.at[0] * axes[0].in_step + axes[0].taps[tap[0]].offset,
+                   j = run.at[1] * axes[1].in_step + axes[1].taps[tap[1]].offset;
+      if (nearest) {
         i = std::clamp<std::int64_t>(i, 0, in.spatial[0] - 1);
         j = std::clamp<std::int64_t>(j, 0, in.spatial[1] - 1);
       }
@@ -95,11 +98,17 @@ void Tile::fill(const float* x, const ops::ImageDims& in, std::int64_t k, std::i
         continue;
       }
       const float* row = plane + (i * in.spatial[1] + j) * in.spatial[2];
-      const bool nearest = outside == Outside::nearest;
-      copy_row(row, in.spatial[2], run.at[2] * axes[2].in_step + offsets[2], axes[2].in_step, run.length,
-               nearest ? row[0] : filler, nearest ? row[in.spatial[2] - 1] : filler, out);
+      copy_row(kernels, row, in.spatial[2], run.at[2] * axes[2].in_step + axes[2].taps[tap[2]].offset, axes[2].in_step,
+               run.length, nearest ? row[0] : filler, nearest ? row[in.spatial[2] - 1] : filler, out);
     }
     std::fill(out, rows + tile_columns, 0.0f);
+    if (++tap[2] < across) continue;
+    tap[2] = 0;
+    if (++tap[1] < down) continue;
+    tap[1] = 0;
+    if (++tap[0] < axes[0].taps.size()) continue;
+    tap[0] = 0;
+    plane += in.pixels();
   }
 }
 

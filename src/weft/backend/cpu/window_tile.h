@@ -40,8 +40,8 @@ class Tile {
 
   // Rows [k, k + depth) of the tile, row (channel * taps + tap) in order, from planes of x; a row is tile_columns long,
   // 0 behind the results.
-  void fill(const float* x, const ops::ImageDims& in, std::int64_t k, std::int64_t depth, Outside outside,
-            float* rows) const;
+  void fill(const VectorKernels& kernels, const float* x, const ops::ImageDims& in, std::int64_t k, std::int64_t depth,
+            Outside outside, float* rows) const;
   // Stores `values` [count] where the results are in a plane of y.
   void store(const float* values, const ops::ImageDims& out, float* y) const;
   std::int64_t count() const { return count_; }
@@ -56,5 +56,9 @@ class Tile {
   int runs_ = 0;
   Run run_[tile_columns];
 };
+
+// Elements start, start + step, ... of a row of `size`, `length` of them, with what stands before and behind it.
+void copy_row(const VectorKernels& kernels, const float* row, std::int64_t size, std::int64_t start, std::int64_t step,
+              std::int64_t length, float before, float behind, float* out);
 
 }  // namespace weft::cpu
