@@ -33,7 +33,7 @@ def build(add):
         return torch.from_numpy(np.asarray(x, "f8"))
 
     def p_relu(name, x, slopes, open=()):
-        a = normal(slopes)
+        a = normal(slopes).astype(x.dtype)
         y = F.prelu(wide(x), wide(a)) if x.size and x.ndim > 1 else wide(np.where(x > 0, x, a.astype("f8") * x) if x.ndim == 1 else x)
         add("p_relu_" + name, "PRelu", [x, a], [y.numpy().astype("f4")], "elementwise", open=open)
 
@@ -45,8 +45,11 @@ def build(add):
             p_relu(name + "_one", normal(*dims), 1, [(0, 0)] if len(dims) > 1 else [])
     p_relu("edges", np.array([[0.0, -0.0, inf, -inf, nan]], "f4"), 1)
 
-    def glu(name, dims, dim=None, open=((0, 0),)):
-        x = normal(*dims)
+    p_relu("f16", normal(3, 5).astype("f2"), 5)
+    leaky("f16", normal(3, 5).astype("f2"), 0.25)
+
+    def glu(name, dims, dim=None, open=((0, 0),), kind="f4"):
+        x = normal(*dims).astype(kind)
         axis = -1 if dim is None else dim
         a, b = np.split(x.astype("f8"), 2, axis)
         y = a / (1 + np.exp(-b))
@@ -70,6 +73,7 @@ def build(add):
     glu("wide", [2, 134])
     glu("one_each", [9, 2])
     glu("many", [3, 2, 2, 2, 4])
+    glu("f16", [3, 8], kind="f2")
     glu("no_rows", [0, 6])
     glu("no_columns", [3, 0])
     glu_of_two("vector", [9])

@@ -66,6 +66,8 @@ def build(add):
     batch("plain_momentum", [3, 2, 7], False, False, 1e-5, 0.5)
     batch("plain_no_channels", [3, 0, 7], False, False)
     batch("plain_wide", [2, 2, 81], False, False)
+    batch("own_f16", [3, 2, 7], True, False, x=normal(3, 2, 7).astype("f2"))
+    batch("running_f16", [3, 2, 7], True, True, x=normal(3, 2, 7).astype("f2"))
     batch("open_length", [3, 2, 7], True, False, open=[(0, 0), (0, 2)])
 
     def group(name, dims, groups, vectors=2, eps=1e-5, x=None, open=((0, 0),)):
@@ -97,6 +99,7 @@ def build(add):
     group("no_pixels", [2, 4, 0], 2)
     group("large", [2, 4, 9], 2, x=normal(2, 4, 9) * np.float32(1e18))
     group("small", [2, 4, 9], 2, x=normal(2, 4, 9) * np.float32(1e-12))
+    group("f16", [2, 4, 9], 2, x=normal(2, 4, 9).astype("f2"))
     group("open_sides", [2, 4, 3, 5], 2, open=[(0, 0), (0, 2), (0, 3)])
 
     group("plain", [2, 4, 3, 5], None)
@@ -151,5 +154,6 @@ def build(add):
     ada("one_sample", [1, 4, 6], [1, 6], [1, 6])
     ada("no_batch", [0, 4, 6], [0, 6], [6])
     ada("no_rows", [2, 0, 6], [2, 6], [2, 6])
+    ada("f16", [2, 5, 6], [2, 6], [6], x=normal(2, 5, 6).astype("f2"))
     ada("open_rows", [2, 5, 6], [2, 6], [2, 6], open=[(0, 1)])
     ada("open_batch", [3, 5, 6], [3, 6], [6], open=[(0, 0), (1, 0)])

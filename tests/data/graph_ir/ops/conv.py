@@ -18,7 +18,7 @@ def build(add):
     def answer(y):
         return [y.numpy().astype("f4")]
 
-    def conv(name, batch, cin, cout, size, kernel, stride=1, padding=0, dilation=1, groups=1, bias=True, open=((0, 0),)):
+    def conv(name, batch, cin, cout, size, kernel, stride=1, padding=0, dilation=1, groups=1, bias=True, open=((0, 0),), kind="f4"):
         axes = len(size)
 
         def each(value):
@@ -27,7 +27,8 @@ def build(add):
         kernel, stride, padding, dilation = each(kernel), each(stride), each(padding), each(dilation)
         x = normal(*([] if batch is None else [batch]), cin, *size)
         w = normal(cout, cin // groups, *kernel)
-        operands = [x, w] + ([normal(cout)] if bias else [])
+        operands = [v.astype(kind) for v in [x, w] + ([normal(cout)] if bias else [])]
+        x, w = operands[:2]
         run = [F.conv1d, F.conv2d, F.conv3d][axes - 1]
         wide = t(x) if batch is not None else t(x)[None]
         if wide.numel() == 0 and batch == 0:
@@ -74,6 +75,7 @@ def build(add):
     conv("many_channels", 1, 40, 19, [21], 3, 1, 1)
     conv("open_length", 2, 3, 4, [14], 3, 2, 1, open=[(0, 0), (0, 2)])
     conv("wide_stride", 2, 3, 2, [20], 2, 7)
+    conv("f16", 2, 3, 4, [9], 3, kind="f2")
 
     conv("plain", 1, 3, 4, [5, 6], 3)
     conv("batch", 2, 2, 3, [7, 5], 3)
@@ -95,6 +97,7 @@ def build(add):
     conv("many_channels", 1, 33, 17, [5, 4], 3, 1, 1)
     conv("wide_image", 1, 2, 3, [3, 41], 3, 1, 1)
     conv("large_kernel", 1, 2, 2, [9, 9], 7, 2, 3)
+    conv("f16", 2, 2, 3, [5, 6], 3, kind="f2")
     conv("open_sides", 2, 3, 2, [7, 9], 3, 2, 1, open=[(0, 0), (0, 2), (0, 3)])
 
     conv("plain", 1, 2, 3, [3, 4, 5], 2)
@@ -293,5 +296,7 @@ def build(add):
     pool("avg_unbatched", "avg", [3, 6, 5], 2, 1)
     pool("avg_no_batch", "avg", [0, 3, 6, 5], 2)
     pool("avg_wide", "avg", [1, 1, 3, 90], [3, 5], [1, 2], [1, 2])
+    pool("max_f16", "max", None, 2, x=normal(1, 2, 5, 6).astype("f2"))
+    pool("avg_f16", "avg", None, 2, x=normal(1, 2, 5, 6).astype("f2"))
     pool("avg_open_sides", "avg", [2, 3, 9, 8], 3, 2, 1, [(0, 0), (0, 2), (0, 3)])
     pool("max_open_sides", "max", [2, 3, 9, 8], 3, 2, 1, [(0, 0), (0, 2), (0, 3)])

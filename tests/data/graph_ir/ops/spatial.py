@@ -26,11 +26,11 @@ def build(add):
         ("area", 2): lambda x, size, s, a: F.adaptive_avg_pool2d(x, size),
     }
 
-    def resize(name, mode, dims, scale, align=False, open=((0, 0),)):
-        x, scale = normal(*dims), float(np.float32(scale))
+    def resize(name, mode, dims, scale, align=False, open=((0, 0),), kind="f4"):
+        x, scale = normal(*dims).astype(kind), float(np.float32(scale))
         size = [int(np.floor(d * scale * (1 + 2.0**-22))) for d in dims[2:]]
         if x.size:
-            y = run[mode, len(size)](torch.from_numpy(x) if mode == "nearest" else wide(x), size, scale, align).numpy()
+            y = run[mode, len(size)](torch.from_numpy(x.astype("f4")) if mode == "nearest" else wide(x), size, scale, align).numpy()
         else:
             y = np.zeros([*dims[:2], *size])
         attrs = {"align_corners": True} if align else {}
@@ -63,6 +63,8 @@ def build(add):
     resize("area_up", "area", [1, 2, 3, 4], 1.5)
     resize("area_signal", "area", [2, 3, 13], 0.3)
     resize("area_wide", "area", [1, 1, 6, 66], 0.5)
+    resize("nearest_f16", "nearest", [1, 2, 3, 4], 2.0, kind="f2")
+    resize("bilinear_f16", "bilinear", [1, 2, 3, 4], 2.0, kind="f2")
     resize("open_double", "bilinear", [2, 2, 5, 3], 2.0, open=[(0, 0), (0, 2), (0, 3)])
     resize("open_third", "area", [2, 2, 10, 7], 1 / 3, open=[(0, 2), (0, 3)])
     resize("open_odd", "nearest", [2, 2, 10, 7], 1.234567, open=[(0, 2), (0, 3)])
