@@ -3,11 +3,11 @@
 #include <array>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "weft/backend/cpu/elementwise_chain.h"
 #include "weft/backend/cpu/lowering.h"
-#include "weft/backend/cpu/strided_walk.h"
 #include "weft/backend/cpu/unary_kind.h"
 #include "weft/backend/cpu/vector_kernels.h"
 #include "weft/base/fail.h"
@@ -65,6 +65,50 @@ void emit_activation(Lowering& lowering, std::int32_t index) {
   lowering.builder.emit(std::move(instruction));
 }
 
+class ClampStep final : public lir::Step {
+ public:
+  ClampStep(Operand x, Operand y, std::optional<float> low, std::optional<float> high, CpuLevel level)
+      : x_(std::move(x)), y_(std::move(y)), low_(low), high_(high), kernels_(vector_kernels(level)) {}
+  void run(const Frame& frame) const override {
+    const float* x = frame.data(x_);
+    float* y = frame.data(y_);
+    frame.pool->parallel_for(frame.numel(y_), tile, [&](std::int64_t begin, std::int64_t end) {
+      const float* from = x + begin;
+      if (low_) kernels_.binary(BinaryKind::max, {from, 0}, {&*low_, 1}, y + begin, end - begin), from = y + begin;
+      if (high_) kernels_.binary(BinaryKind::min, {from, 0}, {&*high_, 1}, y + begin, end - begin), from = y + begin;
+      if (from != y + begin) std::copy(from, from + (end - begin), y + begin);
+    });
+  }
+  lir::Cost cost(const std::int64_t* sizes) const override {
+    return {.flops = 2 * count_of(y_, sizes), .activation_bytes = 8 * count_of(y_, sizes)};
+  }
+
+ private:
+  Operand x_, y_;
+  std::optional<float> low_, high_;
+  const VectorKernels& kernels_;
+};
+
+std::string refuse_clamp(const Graph& graph, const Node& node) {
+  return is_f32(graph, node.inputs[0]) ? "" : "x is not f32";
+}
+
+void emit_clamp(Lowering& lowering, std::int32_t index) {
+  const Node& node = lowering.node(index);
+  const auto bound = [&](const char* name) {
+    const auto value = node.optional_real(name);
+    return value ? std::optional(static_cast<float>(*value)) : std::nullopt;
+  };
+  const Operand x = lowering.builder.operand(node.inputs[0]), y = lowering.builder.allocate({index, 0});
+  lir::Instruction instruction{.op = "Clamp", .kernel = kernel_name("clamp", lowering.level), .backend = "cpu"};
+  instruction.node = index;
+  instruction.inputs = {x};
+  instruction.outputs = {y};
+  instruction.in_place_input = 0;
+  instruction.step = std::make_unique<ClampStep>(x, y, bound("min"), bound("max"), lowering.level);
+  lowering.builder.emit(std::move(instruction));
+}
+
 // --- two operands -------------------------------------------------------------------------------------------------
 
 class BinaryStep final : public lir::Step {
@@ -109,6 +153,79 @@ class BinaryStep final : public lir::Step {
   const VectorKernels& kernels_;
 };
 
+// Any broadcast: row by row, where a row is as many of the last axes as meet both operands in the same way.
+class StridedBinaryStep final : public lir::Step {
+ public:
+  StridedBinaryStep(Operand a, Operand b, Operand y, BinaryKind kind, CpuLevel level)
+      : a_(std::move(a)), b_(std::move(b)), y_(std::move(y)), kind_(kind), kernels_(vector_kernels(level)) {}
+
+  void run(const Frame& frame) const override {
+    const std::int64_t count = frame.numel(y_);
+    if (count == 0) return;
+    Axes axes = axes_of(frame);
+    const Axis row = axes.axis[--axes.count];
+    const float *a = frame.data(a_), *b = frame.data(b_);
+    float* y = frame.data(y_);
+    frame.pool->parallel_for(count / row.size, std::max<std::int64_t>(1, tile / row.size),
+                             [&](std::int64_t begin, std::int64_t end) {
+                               for (std::int64_t r = begin; r < end; ++r) {
+                                 std::int64_t rest = r, a_at = 0, b_at = 0;
+                                 for (std::size_t i = axes.count; i-- > 0; rest /= axes.axis[i].size) {
+                                   a_at += rest % axes.axis[i].size * axes.axis[i].a_step;
+                                   b_at += rest % axes.axis[i].size * axes.axis[i].b_step;
+                                 }
+                                 kernels_.binary(kind_, {a + a_at, row.a_step == 0}, {b + b_at, row.b_step == 0},
+                                                 y + r * row.size, row.size);
+                               }
+                             });
+  }
+  lir::Cost cost(const std::int64_t* sizes) const override {
+    return {.flops = count_of(y_, sizes), .activation_bytes = 12 * count_of(y_, sizes)};
+  }
+
+  static constexpr std::size_t most_axes = 8;
+
+ private:
+  struct Axis {
+    std::int64_t size = 1, a_step = 0, b_step = 0;
+  };
+  struct Axes {
+    std::array<Axis, most_axes + 1> axis;
+    std::size_t count = 0;
+  };
+
+  // Of the result, outermost first; neighbors that are walked as one are one. At least one.
+  Axes axes_of(const Frame& frame) const {
+    std::array<Axis, most_axes + 1> reversed;
+    std::size_t count = 0;
+    std::int64_t a_stride = 1, b_stride = 1;
+    for (std::size_t i = 0; i < y_.dims.size(); ++i) {
+      const auto step = [&](const Operand& operand, std::int64_t& stride) {
+        if (i >= operand.dims.size()) return std::int64_t{0};
+        const std::int64_t size = frame.dim(operand, operand.dims.size() - 1 - i), own = size == 1 ? 0 : stride;
+        stride *= size;
+        return own;
+      };
+      Axis axis{frame.dim(y_, y_.dims.size() - 1 - i), step(a_, a_stride), step(b_, b_stride)};
+      if (axis.size == 1) continue;
+      Axis* inner = count == 0 ? nullptr : &reversed[count - 1];
+      if (inner != nullptr && axis.a_step == inner->a_step * inner->size && axis.b_step == inner->b_step * inner->size)
+        inner->size *= axis.size;
+      else
+        reversed[count++] = axis;
+    }
+    if (count == 0) reversed[count++] = {};
+    Axes axes;
+    axes.count = count;
+    std::reverse_copy(reversed.begin(), reversed.begin() + static_cast<std::ptrdiff_t>(count), axes.axis.begin());
+    return axes;
+  }
+
+  Operand a_, b_, y_;
+  BinaryKind kind_;
+  const VectorKernels& kernels_;
+};
+
 // How an operand meets the result; nothing where the kernel has no way for it.
 std::optional<BinaryStep::Reach> reach(const Graph& graph, Value operand, const Shape& result) {
   const Shape& shape = graph.type(operand).shape;
@@ -124,62 +241,15 @@ std::optional<BinaryStep::Reach> reach(const Graph& graph, Value operand, const 
   return BinaryStep::Reach::repeated;
 }
 
-// Operands that broadcast in any way: the kernel runs along the axes that both cross in the same way.
-class BroadcastStep final : public lir::Step {
- public:
-  BroadcastStep(Operand a, Operand b, Operand y, BinaryKind kind, CpuLevel level)
-      : a_(std::move(a)), b_(std::move(b)), y_(std::move(y)), kind_(kind), kernels_(vector_kernels(level)) {}
-
-  void run(const Frame& frame) const override {
-    const std::int64_t count = frame.numel(y_);
-    if (count == 0) return;
-    using Walk = StridedWalk<2>;
-    std::int64_t a_strides[Walk::max_axes], b_strides[Walk::max_axes];
-    strides(frame, a_, a_strides);
-    strides(frame, b_, b_strides);
-    Walk walk;
-    for (std::size_t axis = 0; axis < y_.dims.size(); ++axis)
-      walk.add(frame.dim(y_, axis), {a_strides[axis], b_strides[axis]});
-    const std::int64_t width = walk.dim_from_end(0);
-    const bool a_repeats = walk.stride_from_end(0, 0) == 0, b_repeats = walk.stride_from_end(0, 1) == 0;
-    const float *a = frame.data(a_), *b = frame.data(b_);
-    float* y = frame.data(y_);
-    frame.pool->parallel_for(count / width, 1 + tile / width, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t line = begin; line < end; ++line) {
-        std::int64_t offsets[2];
-        walk.offsets(line, 1, offsets);
-        kernels_.binary(kind_, {a + offsets[0], a_repeats ? 1 : 0}, {b + offsets[1], b_repeats ? 1 : 0},
-                        y + line * width, width);
-      }
-    });
-  }
-  lir::Cost cost(const std::int64_t* sizes) const override {
-    return {.flops = count_of(y_, sizes),
-            .activation_bytes = 4 * (count_of(a_, sizes) + count_of(b_, sizes) + count_of(y_, sizes))};
-  }
-
- private:
-  // By axis of the result; 0 along those that the operand repeats on.
-  void strides(const Frame& frame, const Operand& operand, std::int64_t* strides) const {
-    const std::size_t missing = y_.dims.size() - operand.dims.size();
-    std::fill_n(strides, missing, 0);
-    std::int64_t step = 1;
-    for (std::size_t axis = operand.dims.size(); axis-- > 0; step *= frame.dim(operand, axis))
-      strides[missing + axis] = frame.dim(operand, axis) == 1 ? 0 : step;
-  }
-  Operand a_, b_, y_;
-  BinaryKind kind_;
-  const VectorKernels& kernels_;
-};
-
 std::string refuse_binary(const Graph& graph, const Node& node) {
   if (!binary_kind(node.text("kind"))) return "no kernel for " + node.text("kind");
   for (const Value input : node.inputs)
     if (!is_f32(graph, input)) return "an operand is not f32";
-  return node.outputs[0].type.shape.rank() <= StridedWalk<2>::max_axes ? "" : "there are too many axes";
+  return node.outputs[0].type.shape.rank() <= StridedBinaryStep::most_axes ? "" : "the result has too many axes";
 }
 
 void emit_binary(Lowering& lowering, std::int32_t index) {
+  using Reach = BinaryStep::Reach;
   const Node& node = lowering.node(index);
   const Shape& shape = node.outputs[0].type.shape;
   const Operand a = lowering.builder.operand(node.inputs[0]), b = lowering.builder.operand(node.inputs[1]);
@@ -191,52 +261,11 @@ void emit_binary(Lowering& lowering, std::int32_t index) {
   instruction.node = index;
   instruction.inputs = {a, b};
   instruction.outputs = {y};
-  const bool a_full = a_reach == BinaryStep::Reach::full, b_full = b_reach == BinaryStep::Reach::full;
-  instruction.in_place_input = a_full ? 0 : b_full ? 1 : lir::none;
-  if (a_reach && b_reach && (a_full || b_full))
+  if (a_reach == Reach::full || b_reach == Reach::full) instruction.in_place_input = a_reach == Reach::full ? 0 : 1;
+  if (a_reach && b_reach && (a_reach == Reach::full || b_reach == Reach::full))
     instruction.step = std::make_unique<BinaryStep>(a, b, *a_reach, *b_reach, y, *binary_kind(kind), lowering.level);
   else
-    instruction.step = std::make_unique<BroadcastStep>(a, b, y, *binary_kind(kind), lowering.level);
-  lowering.builder.emit(std::move(instruction));
-}
-
-// --- clamp --------------------------------------------------------------------------------------------------------
-
-class ClampStep final : public lir::Step {
- public:
-  ClampStep(Operand x, Operand y, float low, float high, CpuLevel level)
-      : x_(std::move(x)), y_(std::move(y)), low_(low), high_(high), kernels_(vector_kernels(level)) {}
-  void run(const Frame& frame) const override {
-    frame.pool->parallel_for(frame.numel(y_), tile, [&](std::int64_t begin, std::int64_t end) {
-      kernels_.clamp(frame.data(x_) + begin, low_, high_, frame.data(y_) + begin, end - begin);
-    });
-  }
-  lir::Cost cost(const std::int64_t* sizes) const override {
-    return {.flops = 2 * count_of(y_, sizes), .activation_bytes = 8 * count_of(y_, sizes)};
-  }
-
- private:
-  Operand x_, y_;
-  float low_, high_;
-  const VectorKernels& kernels_;
-};
-
-std::string refuse_clamp(const Graph& graph, const Node& node) {
-  return is_f32(graph, node.inputs[0]) ? "" : "x is not f32";
-}
-
-void emit_clamp(Lowering& lowering, std::int32_t index) {
-  const Node& node = lowering.node(index);
-  constexpr double infinity = std::numeric_limits<double>::infinity();
-  const auto low = static_cast<float>(node.optional_real("min").value_or(-infinity)),
-             high = static_cast<float>(node.optional_real("max").value_or(infinity));
-  const Operand x = lowering.builder.operand(node.inputs[0]), y = lowering.builder.allocate({index, 0});
-  lir::Instruction instruction{.op = "Clamp", .kernel = kernel_name("clamp", lowering.level), .backend = "cpu"};
-  instruction.node = index;
-  instruction.inputs = {x};
-  instruction.outputs = {y};
-  instruction.in_place_input = 0;
-  instruction.step = std::make_unique<ClampStep>(x, y, low, high, lowering.level);
+    instruction.step = std::make_unique<StridedBinaryStep>(a, b, y, *binary_kind(kind), lowering.level);
   lowering.builder.emit(std::move(instruction));
 }
 
@@ -420,9 +449,12 @@ void emit_swiglu(Lowering& lowering, std::int32_t index) {
 }
 
 constexpr LoweringRule rules[] = {
-    {"Activation", refuse_activation, emit_activation}, {"Binary", refuse_binary, emit_binary},
-    {"Softmax", refuse_softmax, emit_softmax},          {"ElementwiseRegion", refuse_region, emit_region},
-    {"FusedSwiGLU", refuse_swiglu, emit_swiglu},        {"Clamp", refuse_clamp, emit_clamp},
+    {"Activation", refuse_activation, emit_activation},
+    {"Binary", refuse_binary, emit_binary},
+    {"Clamp", refuse_clamp, emit_clamp},
+    {"Softmax", refuse_softmax, emit_softmax},
+    {"ElementwiseRegion", refuse_region, emit_region},
+    {"FusedSwiGLU", refuse_swiglu, emit_swiglu},
 };
 
 }  // namespace
