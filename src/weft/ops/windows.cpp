@@ -95,6 +95,9 @@ void check_windows(const InferContext& context, std::size_t axes) {
   if (axes < 1 || axes > 3) context.fail_attribute("kernel", "1 to 3 numbers are expected, one a spatial axis");
   const bool pool = context.node().schema->name == "Pool";
   check_list(context, "kernel", axes, 1);
+  std::int64_t taps = 1;
+  for (const std::int64_t size : context.node().integers("kernel"))
+    if ((taps *= size) > INT32_MAX) context.fail_attribute("kernel", "there are more than 2^31 - 1 taps");
   check_list(context, "stride", axes, pool ? 0 : 1);
   check_list(context, "padding", axes, 0);
   check_list(context, "padding_hi", axes, 0);

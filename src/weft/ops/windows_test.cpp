@@ -70,6 +70,9 @@ TEST(Pool, Infers) {
   EXPECT_EQ(inferred("Pool", {"[3, 8, 9] bf16"}, attributes), "[3, 5, 9] bf16");
   EXPECT_EQ(inferred("Pool", {"[8, 9] f32"}, attributes), "ShapeMismatch");
   EXPECT_EQ(inferred("Pool", {"[2, 3, 8, 0] f32"}, attributes), "ShapeMismatch");
+  attributes[0] = {"kernel", AttributeValue(Sizes{1 << 20, 1 << 20})};
+  EXPECT_EQ(inferred("Pool", {"[2, 3, 8, 9] f32"}, attributes), "BadAttribute");
+  attributes[0] = {"kernel", AttributeValue(Sizes{2, 3})};
   attributes[2] = {"padding", AttributeValue(Sizes{2, 1})};
   EXPECT_EQ(inferred("Pool", {"[2, 3, 8, 9] f32"}, attributes), "BadAttribute");
 }

@@ -116,6 +116,37 @@ TEST(ImageSteps, ChannelNormsOfRaggedSizes) {
       StepProblem{"AdaLayerNorm", {x, scale, shift}, {{"norm", norm}}}.check_norm();
 }
 
+TEST(ImageSteps, NumbersFromFilesMakeNothingLarge) {
+  const auto result = [](const char* op, std::vector<Tensor> inputs, Attributes attributes, const char* backend) {
+    Graph graph("hostile");
+    NamedTensors bindings;
+    std::vector<Value> operands;
+    for (const Tensor& input : inputs) {
+      const std::string name = "x" + std::to_string(operands.size());
+      bindings[name] = input;
+      operands.push_back(
+          {graph.add("Input", {}, {{"name", name}, {"shape", Shape(input.dims())}, {"dtype", DType::f32}}), 0});
+    }
+    graph.add_output("y", {graph.add(op, operands, attributes), 0});
+    ExecConfig config;
+    config.backend = backend;
+    return GraphExecutor::prepare(graph, weft::WeightMap(), config).run_first(bindings);
+  };
+  const auto same = [&](const char* op, const std::vector<Tensor>& inputs, const Attributes& attributes) {
+    EXPECT_TRUE(test::same_bytes(result(op, inputs, attributes, ""), result(op, inputs, attributes, "reference")))
+        << op;
+  };
+  constexpr std::int64_t huge = INT32_MAX;
+  const Tensor x = random_tensor({1, 1, 3}), w = random_tensor({1, 1, 1}, 2);
+  same("Conv", {x, w}, lists({{"kernel", {1}}, {"stride", {huge}}, {"padding", {huge}}}));
+  same("Conv", {x, random_tensor({1, 1, 2}, 3)},
+       lists({{"kernel", {2}}, {"padding", {huge}}, {"dilation", {huge}}, {"stride", {huge}}}));
+  same("ConvTranspose", {random_tensor({1, 1, 1}), w}, lists({{"kernel", {1}}, {"stride", {huge}}}));
+  Attributes pool = lists({{"kernel", {huge}}, {"padding", {huge / 2}}, {"stride", {huge}}});
+  pool.emplace_back("kind", "max");
+  same("Pool", {x}, pool);
+}
+
 TEST(ImageSteps, PatchesOfAnyElement) {
   for (const DType dtype : {DType::f32, DType::f16, DType::u8, DType::i64}) {
     Tensor x = Tensor::allocate(dtype, {2, 15, 24});

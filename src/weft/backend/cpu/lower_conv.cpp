@@ -8,7 +8,6 @@
 #include "weft/backend/cpu/lowering.h"
 #include "weft/backend/cpu/vector_kernels.h"
 #include "weft/backend/cpu/window_tile.h"
-#include "weft/base/block_codec.h"
 #include "weft/base/fail.h"
 #include "weft/base/thread_pool.h"
 #include "weft/ops/windows.h"
@@ -200,17 +199,30 @@ class ConvStep final : public lir::Step {
   const VectorKernels& kernels_;
 };
 
+// Attributes come from files: what is made once per tap and phase stays small, whatever they say.
+bool within_reach(const ops::Windows& windows, bool transposed) {
+  const std::int64_t most_taps = transposed ? 1024 : 65536, most_phases = 1024;
+  std::int64_t taps = 0, phases = 1;
+  for (const ops::WindowAxis& axis : windows.axes) {
+    taps += axis.kernel;
+    if (transposed) phases *= std::min(axis.stride, most_phases + 1);
+  }
+  return taps <= most_taps && phases <= most_phases;
+}
+
+// Whether planes with their padding are hardly larger than without.
+bool has_small_margins(const ops::Windows& windows, std::size_t spatial_axes) {
+  const std::int64_t most = spatial_axes == 1 ? 4096 : 64;
+  return spatial_axes < 3 && std::all_of(std::begin(windows.axes), std::end(windows.axes), [&](const auto& axis) {
+           return axis.low + axis.high + (axis.kernel - 1) * axis.dilation <= most;
+         });
+}
+
 std::string refuse(const Graph& graph, const Node& node) {
   for (const Value input : node.inputs)
     if (input.defined() && !is_f32(graph, input)) return "an operand is not f32";
-  const Shape& w = graph.type(node.inputs[1]).shape;
-  if (!w.is_static()) return "the sizes of w are not known";
-  constexpr std::int64_t most_phases = 4096;
-  const ops::Windows windows = ops::windows_of(node);
-  for (const ops::WindowAxis& axis : windows.axes)
-    if (axis.stride > most_phases && node.schema->name == "ConvTranspose") return "the stride is out of reach";
-  if (phase_count(windows, node.schema->name == "ConvTranspose") > most_phases) return "the strides are out of reach";
-  return {};
+  if (!graph.type(node.inputs[1]).shape.is_static()) return "the sizes of w are not known";
+  return within_reach(ops::windows_of(node), node.schema->name == "ConvTranspose") ? "" : "the kernel is too large";
 }
 
 void emit(Lowering& lowering, std::int32_t index) {
@@ -231,7 +243,7 @@ void emit(Lowering& lowering, std::int32_t index) {
   at.x = builder.operand(node.inputs[0]);
   lir::Instruction instruction{.op = node.schema->name, .kernel = {}, .backend = "cpu", .node = index};
   instruction.inputs = {at.x};
-  const bool depthwise = !plan.transposed && plan.in_channels == 1;
+  const bool depthwise = !plan.transposed && plan.in_channels == 1 && has_small_margins(windows, plan.spatial_axes);
   if (!depthwise && builder.is_weight(node.inputs[1])) {
     at.weight = builder.weight(node.inputs[1], std::make_shared<ConvForm>(plan, windows));
     instruction.weights = {at.weight};

@@ -108,6 +108,12 @@ std::string refuse_f32(const Graph& graph, const Node& node) {
   return is_f32(graph, node.inputs[0]) ? "" : "the operand is not f32";
 }
 
+std::string refuse_pool(const Graph& graph, const Node& node) {
+  for (const std::int64_t size : node.integers("kernel"))
+    if (size > 65536) return "the kernel is too large";
+  return refuse_f32(graph, node);
+}
+
 void emit_pool(Lowering& lowering, std::int32_t index) {
   const Node& node = lowering.node(index);
   emit_step<PoolStep>(lowering, index, "tiles", ops::windows_of(node), node.integers("kernel").size(),
@@ -263,7 +269,7 @@ void emit_unpatchify(Lowering& lowering, std::int32_t index) {
   emit_step<UnpatchifyStep>(lowering, index, "patches", ops::patch_layout(lowering.node(index)));
 }
 
-constexpr LoweringRule rules[] = {{"Pool", refuse_f32, emit_pool},
+constexpr LoweringRule rules[] = {{"Pool", refuse_pool, emit_pool},
                                   {"Resize", refuse_f32, emit_resize},
                                   {"Unpatchify", refuse_unpatchify, emit_unpatchify}};
 

@@ -42,10 +42,6 @@ void copy_row(const VectorKernels& kernels, const float* row, std::int64_t size,
   std::fill(out + last, out + length, behind);
 }
 
-std::int64_t phase_count(const ops::Windows& windows, bool transposed) {
-  return transposed ? windows.axes[0].stride * windows.axes[1].stride * windows.axes[2].stride : 1;
-}
-
 std::vector<Phase> phases_of(const ops::Windows& windows, bool transposed) {
   std::vector<Phase> phases;
   for (const AxisPhase& a : axis_phases(windows.axes[0], transposed))

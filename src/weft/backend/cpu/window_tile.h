@@ -28,7 +28,6 @@ struct Phase {
 };
 // A convolution has one phase, a transposed one as many as its strides have products.
 std::vector<Phase> phases_of(const ops::Windows& windows, bool transposed);
-std::int64_t phase_count(const ops::Windows& windows, bool transposed);
 
 // What stands outside of the input.
 enum class Outside : std::uint8_t { zero, lowest, nearest };

@@ -9,7 +9,9 @@
 #include "weft/formats/graph_ir/to_mir.h"
 #include "weft/formats/graph_ir/toml_form.h"
 #include "weft/formats/graph_ir/validate.h"
+#include "weft/ir/binary.h"
 #include "weft/ir/builder.h"
+#include "weft/ir/text.h"
 
 namespace weft::graph_ir {
 namespace {
@@ -50,6 +52,16 @@ TEST(GraphIrFromMir, OpsComeBackAsTheyWere) {
     const Graph wanted = without_defaults(good, graph);
     EXPECT_EQ(back.graph, wanted) << to_toml(back.graph) << to_toml(wanted);
     EXPECT_TRUE(back.constants.empty()) << name;
+  }
+}
+
+TEST(GraphIrFromMir, StoredMirComesBackAlike) {
+  for (const GoodCase& good : good_cases()) {
+    weft::Graph mir;
+    FromMir back;
+    if (error_of([&] { back = from_mir(mir = to_mir(good.graph())); }).code() != "none") continue;
+    EXPECT_EQ(from_mir(graph_from_text(to_text(mir))).graph, back.graph) << op_def(good.op.tag).name;
+    EXPECT_EQ(from_mir(graph_from_binary(to_binary(mir))).graph, back.graph) << op_def(good.op.tag).name;
   }
 }
 

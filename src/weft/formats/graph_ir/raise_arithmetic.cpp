@@ -26,6 +26,15 @@ constexpr std::pair<std::string_view, RaiseRule> rules[] = {{"Input", raise_inpu
                                                             {"MatMul", raise_matmul},
                                                             {"RmsNorm", raise_rms_norm},
                                                             {"LayerNorm", raise_layer_norm},
+                                                            {"Conv", raise_conv},
+                                                            {"Pool", raise_pool},
+                                                            {"ConvTranspose", raise_conv_transpose},
+                                                            {"Resize", raise_resize},
+                                                            {"Unpatchify", raise_unpatchify},
+                                                            {"GroupNorm", raise_group_norm},
+                                                            {"BatchNorm", raise_batch_norm},
+                                                            {"AdaLayerNorm", raise_ada_layer_norm},
+                                                            {"BatchNormInference", raise_batch_norm_inference},
                                                             {"Reshape", raise_reshape},
                                                             {"Transpose", raise_transpose},
                                                             {"Concat", raise_concat},
@@ -35,16 +44,7 @@ constexpr std::pair<std::string_view, RaiseRule> rules[] = {{"Input", raise_inpu
                                                             {"Rope", raise_rope},
                                                             {"Attention", raise_attention},
                                                             {"KvAppend", raise_kv_append},
-                                                            {"Sample", raise_sample},
-                                                            {"Conv", raise_conv},
-                                                            {"Pool", raise_pool},
-                                                            {"ConvTranspose", raise_conv_transpose},
-                                                            {"Resize", raise_resize},
-                                                            {"Unpatchify", raise_unpatchify},
-                                                            {"GroupNorm", raise_group_norm},
-                                                            {"BatchNorm", raise_batch_norm},
-                                                            {"AdaLayerNorm", raise_ada_layer_norm},
-                                                            {"BatchNormInference", raise_batch_norm_inference}};
+                                                            {"Sample", raise_sample}};
 
 DType storable(const RaiseContext& c, DType dtype) {
   if (!dtype_text(dtype)) c.refuse(fmt::format("the Graph IR has no dtype tag for {}", to_string(dtype)));
