@@ -8,6 +8,7 @@
 #include "weft/base/error.h"
 #include "weft/formats/graph_ir/lower.h"
 #include "weft/formats/graph_ir/op_table.h"
+#include "weft/formats/graph_ir/validate.h"
 
 namespace weft::graph_ir {
 namespace {
@@ -29,7 +30,8 @@ std::vector<NodeGroup> groups_of(const weft::Graph& mir) {
   return groups;
 }
 
-// A Graph IR graph of the guessed node, over inputs that have the types of its operands.
+// A Graph IR graph of the guessed node (and of readers that are not lowered), over inputs that have the types of its
+// operands.
 struct Trial {
   Graph source;
   weft::Graph mir{"trial"};
@@ -49,13 +51,16 @@ struct Trial {
       node.outputs.push_back("result " + std::to_string(i));
     node.id = static_cast<std::uint32_t>(*group.node(0).origin.id);
     node.backend_hint = backend_hint_from_name(group.node(0).backend_hint);
+    source.outputs = node.outputs;
     source.nodes.push_back(std::move(node));
     for (const Op& reader : guess.readers)
       source.nodes.push_back(
           {0, reader, {"query", source.nodes[0].outputs[0], source.nodes[0].outputs[1]}, {}, {}, {}});
     for (std::size_t i = 0; i < operands.size(); ++i) {
       const TensorType& type = group.mir.type(operands[i]);
-      mir.add("Input", {}, {{"name", "operand " + std::to_string(i)}, {"shape", type.shape}, {"dtype", type.dtype}});
+      const std::string name = "operand " + std::to_string(i);
+      mir.add("Input", {}, {{"name", name}, {"shape", type.shape}, {"dtype", type.dtype}});
+      source.inputs.push_back({name, {plain_shape(type.shape), type.dtype, {}, {}}});
     }
   }
 };
@@ -66,7 +71,6 @@ std::optional<std::vector<Value>> confirmed(const NodeGroup& group, const Guess&
     if (!operand.defined()) return std::nullopt;
   Trial trial(group, guess);
   const Node& node = trial.source.nodes[0];
-  if (form_for(op_def(node.op.tag), node.inputs.size()) == nullptr) return std::nullopt;
   Uses uses;
   for (std::size_t i = 0; i < trial.source.nodes.size(); ++i)
     for (std::size_t k = 0; k < trial.source.nodes[i].inputs.size(); ++k)
@@ -77,6 +81,9 @@ std::optional<std::vector<Value>> confirmed(const NodeGroup& group, const Guess&
     target.values[node.inputs[i]] = {static_cast<std::int32_t>(at - trial.operands.begin()), 0};
   }
   try {
+    Graph alone = trial.source;
+    alone.nodes.resize(1);
+    validate(alone);  // as rules expect it: origins may claim anything
     LowerContext context(target, node, 0);
     op_def(node.op.tag).lower(context);
   } catch (const Error&) {
