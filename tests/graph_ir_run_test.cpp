@@ -338,37 +338,6 @@ TEST(GraphIrRun, PatchesAreCutAndJoined) {
   EXPECT_EQ(std::vector<float>(other.begin(), other.begin() + 6), (std::vector<float>{0, 3, 12, 15, 24, 27}));
 }
 
-TEST(GraphIrRun, CacheAndPositionsCarryOverRuns) {
-  Graph graph;
-  graph.inputs = {{"ids", {{-1}, DType::f32, {}, {}}}};
-  graph.weights = {{"model.embed", {{8, 4}, DType::f32, {}, {}}}};
-  const auto add = [&](Op op, std::vector<std::string> inputs, std::vector<std::string> outputs) {
-    graph.nodes.push_back(
-        {static_cast<std::uint32_t>(graph.nodes.size()), std::move(op), std::move(inputs), std::move(outputs), {}, {}});
-  };
-  add(make_op(Tag::token_embed), {"ids", "model.embed"}, {"x"});
-  add(make_op(Tag::rope, {{"head_dim", 4u}, {"base", 1e4f}}), {"x", "pos"}, {"r"});
-  add(make_op(Tag::kv_cache), {"r", "x"}, {"k", "v"});
-  add(make_op(Tag::sdpa, {{"num_heads", 1u}, {"kv_heads", 1u}, {"head_dim", 4u}, {"causal", true}}), {"r", "k", "v"},
-      {"y"});
-  graph.outputs = {"y", "k"};
-  const std::map<std::string, Tensor> weights{{"model.embed", noise({8, 4}, 20)}};
-  ExecConfig config;
-  config.backend = "reference";
-  auto at_once = GraphExecutor::prepare(to_mir(graph), weft::WeightMap(weights), config);
-  auto one_by_one = GraphExecutor::prepare(to_mir(decode(encode(graph), {.weights = &graph.weights}).graph),
-                                           weft::WeightMap(weights), config);
-  const NamedTensors all = at_once.run({{"ids", f32({3, 1, 4}, {3})}});
-  std::vector<float> last;
-  for (const float id : {3.0f, 1.0f, 4.0f}) last = values_of(one_by_one.run({{"ids", f32({id}, {1})}}).at("y"));
-  const std::vector<float> y = values_of(all.at("y"));
-  expect_near(last, {y.begin() + 8, y.end()}, 1e-6);
-  EXPECT_EQ(at_once.past_length(), 3);
-  EXPECT_EQ(one_by_one.past_length(), 3);
-  EXPECT_EQ(error_of([&] { at_once.run({{"ids", f32({9}, {1})}}); }).code(), "IndexOutOfRange");
-  EXPECT_EQ(error_of([&] { at_once.run({{"ids", f32({0.5f}, {1})}}); }).code(), "NonIntegralIndex");
-}
-
 // The code of the error that a run ends with, the same on both backends; "none" where it gives `dims`.
 std::string ending(Op op, const std::vector<Operand>& operands, const std::vector<Tensor>& inputs,
                    const std::vector<std::int64_t>& dims, Attrs attrs = {}) {
@@ -431,6 +400,37 @@ TEST(GraphIrRun, PatchesTakeTheirSizeFromTheGraphsOnlyEmbedding) {
   // On the way back the node says what it had from elsewhere.
   graph.nodes[1].attrs["patch_size"] = std::int64_t{2};
   EXPECT_EQ(from_mir(mir).graph, graph);
+}
+
+TEST(GraphIrRun, CacheAndPositionsCarryOverRuns) {
+  Graph graph;
+  graph.inputs = {{"ids", {{-1}, DType::f32, {}, {}}}};
+  graph.weights = {{"model.embed", {{8, 4}, DType::f32, {}, {}}}};
+  const auto add = [&](Op op, std::vector<std::string> inputs, std::vector<std::string> outputs) {
+    graph.nodes.push_back(
+        {static_cast<std::uint32_t>(graph.nodes.size()), std::move(op), std::move(inputs), std::move(outputs), {}, {}});
+  };
+  add(make_op(Tag::token_embed), {"ids", "model.embed"}, {"x"});
+  add(make_op(Tag::rope, {{"head_dim", 4u}, {"base", 1e4f}}), {"x", "pos"}, {"r"});
+  add(make_op(Tag::kv_cache), {"r", "x"}, {"k", "v"});
+  add(make_op(Tag::sdpa, {{"num_heads", 1u}, {"kv_heads", 1u}, {"head_dim", 4u}, {"causal", true}}), {"r", "k", "v"},
+      {"y"});
+  graph.outputs = {"y", "k"};
+  const std::map<std::string, Tensor> weights{{"model.embed", noise({8, 4}, 20)}};
+  ExecConfig config;
+  config.backend = "reference";
+  auto at_once = GraphExecutor::prepare(to_mir(graph), weft::WeightMap(weights), config);
+  auto one_by_one = GraphExecutor::prepare(to_mir(decode(encode(graph), {.weights = &graph.weights}).graph),
+                                           weft::WeightMap(weights), config);
+  const NamedTensors all = at_once.run({{"ids", f32({3, 1, 4}, {3})}});
+  std::vector<float> last;
+  for (const float id : {3.0f, 1.0f, 4.0f}) last = values_of(one_by_one.run({{"ids", f32({id}, {1})}}).at("y"));
+  const std::vector<float> y = values_of(all.at("y"));
+  expect_near(last, {y.begin() + 8, y.end()}, 1e-6);
+  EXPECT_EQ(at_once.past_length(), 3);
+  EXPECT_EQ(one_by_one.past_length(), 3);
+  EXPECT_EQ(error_of([&] { at_once.run({{"ids", f32({9}, {1})}}); }).code(), "IndexOutOfRange");
+  EXPECT_EQ(error_of([&] { at_once.run({{"ids", f32({0.5f}, {1})}}); }).code(), "NonIntegralIndex");
 }
 
 }  // namespace
