@@ -338,6 +338,70 @@ TEST(GraphIrRun, PatchesAreCutAndJoined) {
   EXPECT_EQ(std::vector<float>(other.begin(), other.begin() + 6), (std::vector<float>{0, 3, 12, 15, 24, 27}));
 }
 
+// The code of the error that a run ends with, the same on both backends; "none" where it gives `dims`.
+std::string ending(Op op, const std::vector<Operand>& operands, const std::vector<Tensor>& inputs,
+                   const std::vector<std::int64_t>& dims, Attrs attrs = {}) {
+  const Graph graph = one_node(std::move(op), operands, std::move(attrs));
+  NamedTensors bindings;
+  for (std::size_t i = 0; i < inputs.size(); ++i) bindings[graph.inputs[i].name] = inputs[i];
+  std::string codes[2];
+  for (const bool compiled : {false, true}) {
+    ExecConfig config;
+    if (!compiled) config.backend = "reference";
+    GraphExecutor executor = GraphExecutor::prepare(to_mir(graph), weft::WeightMap(), config);
+    codes[compiled ? 1 : 0] = error_of([&] { EXPECT_EQ(executor.run(bindings).at("y0").dims(), dims); }).code();
+  }
+  EXPECT_EQ(codes[0], codes[1]);
+  return codes[0];
+}
+
+TEST(GraphIrRun, OpenSizesAreCheckedBeforeARun) {
+  const Op conv =
+      make_op(Tag::conv1d, {{"kernel", 3u}, {"stride", 2u}, {"padding", 0u}, {"dilation", 2u}, {"groups", 1u}});
+  const Tensor w = noise({4, 3, 3}, 1);
+  const std::vector<Operand> open_signal{{-1, 3, -1}, {4, 3, 3}};
+  EXPECT_EQ(ending(conv, open_signal, {noise({2, 3, 9}, 2), w}, {2, 4, 3}), "none");
+  EXPECT_EQ(ending(conv, open_signal, {noise({0, 3, 9}, 2), w}, {0, 4, 3}), "none");
+  EXPECT_EQ(ending(conv, open_signal, {noise({2, 3, 4}, 2), w}, {}), "ShapeMismatch");
+  EXPECT_EQ(ending(conv, {{2, -1, 9}, {4, 3, 3}}, {noise({2, 5, 9}, 2), w}, {}), "ShapeMismatch");
+  const Op transposed =
+      make_op(Tag::conv_transpose2d, {{"kernel", Words{2, 2}}, {"stride", Words{2, 2}}, {"padding", Words{1, 1}}});
+  const std::vector<Operand> open_image{{1, 3, -1, -1}, {3, 2, 2, 2}};
+  EXPECT_EQ(ending(transposed, open_image, {noise({1, 3, 3, 2}, 3), noise({3, 2, 2, 2}, 4)}, {1, 2, 4, 2}), "none");
+  EXPECT_EQ(ending(transposed, open_image, {noise({1, 3, 1, 2}, 3), noise({3, 2, 2, 2}, 4)}, {}), "ShapeMismatch");
+  const Op pool =
+      make_op(Tag::pool,
+              {{"mode", std::uint8_t{0}}, {"kernel", Words{3, 3}}, {"stride", Words{0, 2}}, {"padding", Words{0, 1}}});
+  EXPECT_EQ(ending(pool, {{-1, 2, -1, -1}}, {noise({1, 2, 6, 5}, 5)}, {1, 2, 2, 3}), "none");
+  EXPECT_EQ(ending(pool, {{-1, 2, -1, -1}}, {noise({1, 2, 2, 5}, 5)}, {}), "ShapeMismatch");
+  const Op half = make_op(Tag::interpolate, {{"mode", std::uint8_t{2}}, {"scale", 0.5f}});
+  EXPECT_EQ(ending(half, {{1, 2, -1}}, {noise({1, 2, 7}, 6)}, {1, 2, 3}), "none");
+  EXPECT_EQ(ending(half, {{1, 2, -1}}, {noise({1, 2, 1}, 6)}, {}), "ShapeMismatch");
+  const Op groups = make_op(Tag::group_norm, {{"eps", 1e-5f}, {"num_groups", 3u}});
+  EXPECT_EQ(ending(groups, {{2, -1, 4}}, {noise({2, 6, 4}, 7)}, {2, 6, 4}), "none");
+  EXPECT_EQ(ending(groups, {{2, -1, 4}}, {noise({2, 4, 4}, 7)}, {}), "ShapeMismatch");
+  const Attrs grid{{"patch_size", std::int64_t{2}}, {"grid_h", std::int64_t{2}}, {"grid_w", std::int64_t{3}}};
+  EXPECT_EQ(ending(make_op(Tag::unpatchify), {{1, -1, 8}}, {noise({1, 6, 8}, 8)}, {1, 2, 4, 6}, grid), "none");
+  EXPECT_EQ(ending(make_op(Tag::unpatchify), {{1, -1, 8}}, {noise({1, 7, 8}, 8)}, {}, grid), "ShapeMismatch");
+}
+
+TEST(GraphIrRun, PatchesTakeTheirSizeFromTheGraphsOnlyEmbedding) {
+  Graph graph;
+  graph.inputs = {{"image", {{1, 3, 6, 6}, DType::f32, {}, {}}}, {"w", {{12, 3, 2, 2}, DType::f32, {}, {}}}};
+  graph.nodes = {{0, make_op(Tag::patch_embed, {{"patch_size", 2u}}), {"image", "w"}, {"rows"}, {}, {}},
+                 {1, make_op(Tag::unpatchify), {"rows"}, {"again"}, {}, {}}};
+  graph.outputs = {"again"};
+  std::vector<float> identity(144);
+  for (std::size_t i = 0; i < 12; ++i) identity[i * 13] = 1;
+  const NamedTensors inputs{{"image", counting({1, 3, 6, 6})}, {"w", f32(identity, {12, 3, 2, 2})}};
+  const weft::Graph mir = to_mir(graph);
+  const NamedTensors found = run(mir, inputs);
+  EXPECT_EQ(values_of(found.at("again")), values_of(inputs.at("image")));
+  // On the way back the node says what it had from elsewhere.
+  graph.nodes[1].attrs["patch_size"] = std::int64_t{2};
+  EXPECT_EQ(from_mir(mir).graph, graph);
+}
+
 TEST(GraphIrRun, CacheAndPositionsCarryOverRuns) {
   Graph graph;
   graph.inputs = {{"ids", {{-1}, DType::f32, {}, {}}}};

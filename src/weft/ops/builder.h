@@ -190,6 +190,58 @@ struct ArgOptions {
 WEFT_API Var argmax(Var x, ArgOptions options = {});
 WEFT_API Var argmin(Var x, ArgOptions options = {});
 
+// --- images and signals: [N, C, spatial...] -------------------------------------------------------------------------
+
+// Lists have a number a spatial axis, one to three; empty ones are the op's defaults.
+struct ConvOptions {
+  std::vector<std::int64_t> stride = {}, padding = {}, padding_hi = {}, dilation = {};
+  std::int64_t groups = 1;
+  bool replicate = false;  // the nearest element stands in the padding, not 0
+};
+WEFT_API Var conv(Var x, Var w, Var bias = {}, ConvOptions options = {});
+
+struct ConvTransposeOptions {
+  std::vector<std::int64_t> stride = {}, padding = {}, output_padding = {}, dilation = {};
+  std::int64_t groups = 1;
+};
+WEFT_API Var conv_transpose(Var x, Var w, Var bias = {}, ConvTransposeOptions options = {});
+
+struct PoolOptions {
+  std::vector<std::int64_t> kernel;  // must be given
+  std::vector<std::int64_t> stride = {}, padding = {};
+};
+WEFT_API Var max_pool(Var x, PoolOptions options);
+WEFT_API Var mean_pool(Var x, PoolOptions options);
+
+WEFT_API Var group_norm(Var x, std::int64_t groups, Var gain = {}, Var bias = {}, double eps = 1e-5);
+WEFT_API Var instance_norm(Var x, Var gain = {}, Var bias = {}, double eps = 1e-5);  // a group_norm of one channel each
+
+struct BatchNormOptions {
+  std::int64_t channel_axis = -1;
+  double eps = 1e-5;
+};
+// With the statistics of x itself, and with given ones.
+WEFT_API Var batch_norm(Var x, Var gain = {}, Var bias = {}, BatchNormOptions options = {});
+WEFT_API Var batch_norm_inference(Var x, Var gain, Var bias, Var mean, Var variance, BatchNormOptions options = {});
+
+struct AdaLayerNormOptions {
+  bool rms = false;
+  double eps = 1e-6;
+};
+// The norm of x * (1 + scale) + shift; these are [D], [B, D] or of the shape of x.
+WEFT_API Var ada_layer_norm(Var x, Var scale, Var shift, AdaLayerNormOptions options = {});
+
+// mode: "nearest", "linear" or "area".
+WEFT_API Var resize(Var x, const std::string& mode, double scale, bool align_corners = false);
+
+struct UnpatchifyOptions {
+  std::vector<std::int64_t> patch = {};                  // height and width; empty where the image tells
+  std::optional<std::int64_t> grid_h = {}, grid_w = {};  // absent: a square grid
+  bool channels_last = false;                            // inside a patch
+  Var image = {};                                        // of the size of the result
+};
+WEFT_API Var unpatchify(Var x, UnpatchifyOptions options);
+
 // --- layers -----------------------------------------------------------------------------------------------------
 
 struct MatMulOptions {

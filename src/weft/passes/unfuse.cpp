@@ -1,4 +1,5 @@
 // Fused ops taken apart by the rule that each has.
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -14,7 +15,7 @@ void write_steps(Rewriter& rewriter, std::int32_t index, Expansion expansion) {
   const Node& fused = rewriter.source().node(index);
   std::vector<std::optional<TensorType>> types;
   for (const Value& input : fused.inputs)
-    types.push_back(input.defined() ? std::optional(rewriter.source().type(input)) : std::nullopt);
+    types.push_back(input.defined() ? std::optional(rewriter.target().type(rewriter.map(input))) : std::nullopt);
   const FusedSteps steps = steps_of(fused, expansion, types);
 
   std::vector<std::vector<Value>> written(steps.graph.nodes().size());
@@ -44,6 +45,13 @@ void write_steps(Rewriter& rewriter, std::int32_t index, Expansion expansion) {
     rewriter.replace({index, static_cast<std::int32_t>(port)}, now(steps.results[port]));
 }
 
+// A fused op may know sizes of its results that the steps only learn in a run; readers are then inferred anew.
+bool reads_other_types(Rewriter& rewriter, const Node& node) {
+  return std::any_of(node.inputs.begin(), node.inputs.end(), [&](Value input) {
+    return input.defined() && rewriter.target().type(rewriter.map(input)) != rewriter.source().type(input);
+  });
+}
+
 }  // namespace
 
 Graph unfuse(const Graph& graph, const std::function<bool(const Node&)>& chosen) {
@@ -52,7 +60,7 @@ Graph unfuse(const Graph& graph, const std::function<bool(const Node&)>& chosen)
     const Node& node = graph.node(i);
     const Expansion expansion = expansion_of(*node.schema);
     if (expansion == nullptr || (chosen && !chosen(node)))
-      rewriter.keep(i);
+      reads_other_types(rewriter, node) ? rewriter.copy(i) : rewriter.keep(i);
     else
       write_steps(rewriter, i, expansion);
   }

@@ -9,8 +9,9 @@
 namespace weft::cpu {
 
 const LoweringRule* find_lowering_rule(std::string_view op) {
-  for (const std::span<const LoweringRule> rules : {linear_rules(), norm_rules(), rope_rules(), attention_rules(),
-                                                    window_attention_rules(), elementwise_rules(), movement_rules()})
+  for (const std::span<const LoweringRule> rules :
+       {linear_rules(), norm_rules(), rope_rules(), attention_rules(), window_attention_rules(), elementwise_rules(),
+        movement_rules(), layout_rules(), conv_rules(), image_rules(), channel_norm_rules()})
     for (const LoweringRule& rule : rules)
       if (rule.op == op) return &rule;
   return nullptr;

@@ -3,6 +3,7 @@
 #include <array>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "weft/backend/cpu/elementwise_chain.h"
@@ -64,6 +65,50 @@ void emit_activation(Lowering& lowering, std::int32_t index) {
   lowering.builder.emit(std::move(instruction));
 }
 
+class ClampStep final : public lir::Step {
+ public:
+  ClampStep(Operand x, Operand y, std::optional<float> low, std::optional<float> high, CpuLevel level)
+      : x_(std::move(x)), y_(std::move(y)), low_(low), high_(high), kernels_(vector_kernels(level)) {}
+  void run(const Frame& frame) const override {
+    const float* x = frame.data(x_);
+    float* y = frame.data(y_);
+    frame.pool->parallel_for(frame.numel(y_), tile, [&](std::int64_t begin, std::int64_t end) {
+      const float* from = x + begin;
+      if (low_) kernels_.binary(BinaryKind::max, {from, 0}, {&*low_, 1}, y + begin, end - begin), from = y + begin;
+      if (high_) kernels_.binary(BinaryKind::min, {from, 0}, {&*high_, 1}, y + begin, end - begin), from = y + begin;
+      if (from != y + begin) std::copy(from, from + (end - begin), y + begin);
+    });
+  }
+  lir::Cost cost(const std::int64_t* sizes) const override {
+    return {.flops = 2 * count_of(y_, sizes), .activation_bytes = 8 * count_of(y_, sizes)};
+  }
+
+ private:
+  Operand x_, y_;
+  std::optional<float> low_, high_;
+  const VectorKernels& kernels_;
+};
+
+std::string refuse_clamp(const Graph& graph, const Node& node) {
+  return is_f32(graph, node.inputs[0]) ? "" : "x is not f32";
+}
+
+void emit_clamp(Lowering& lowering, std::int32_t index) {
+  const Node& node = lowering.node(index);
+  const auto bound = [&](const char* name) {
+    const auto value = node.optional_real(name);
+    return value ? std::optional(static_cast<float>(*value)) : std::nullopt;
+  };
+  const Operand x = lowering.builder.operand(node.inputs[0]), y = lowering.builder.allocate({index, 0});
+  lir::Instruction instruction{.op = "Clamp", .kernel = kernel_name("clamp", lowering.level), .backend = "cpu"};
+  instruction.node = index;
+  instruction.inputs = {x};
+  instruction.outputs = {y};
+  instruction.in_place_input = 0;
+  instruction.step = std::make_unique<ClampStep>(x, y, bound("min"), bound("max"), lowering.level);
+  lowering.builder.emit(std::move(instruction));
+}
+
 // --- two operands -------------------------------------------------------------------------------------------------
 
 class BinaryStep final : public lir::Step {
@@ -108,6 +153,79 @@ class BinaryStep final : public lir::Step {
   const VectorKernels& kernels_;
 };
 
+// Any broadcast: row by row, where a row is as many of the last axes as meet both operands in the same way.
+class StridedBinaryStep final : public lir::Step {
+ public:
+  StridedBinaryStep(Operand a, Operand b, Operand y, BinaryKind kind, CpuLevel level)
+      : a_(std::move(a)), b_(std::move(b)), y_(std::move(y)), kind_(kind), kernels_(vector_kernels(level)) {}
+
+  void run(const Frame& frame) const override {
+    const std::int64_t count = frame.numel(y_);
+    if (count == 0) return;
+    Axes axes = axes_of(frame);
+    const Axis row = axes.axis[--axes.count];
+    const float *a = frame.data(a_), *b = frame.data(b_);
+    float* y = frame.data(y_);
+    frame.pool->parallel_for(count / row.size, std::max<std::int64_t>(1, tile / row.size),
+                             [&](std::int64_t begin, std::int64_t end) {
+                               for (std::int64_t r = begin; r < end; ++r) {
+                                 std::int64_t rest = r, a_at = 0, b_at = 0;
+                                 for (std::size_t i = axes.count; i-- > 0; rest /= axes.axis[i].size) {
+                                   a_at += rest % axes.axis[i].size * axes.axis[i].a_step;
+                                   b_at += rest % axes.axis[i].size * axes.axis[i].b_step;
+                                 }
+                                 kernels_.binary(kind_, {a + a_at, row.a_step == 0}, {b + b_at, row.b_step == 0},
+                                                 y + r * row.size, row.size);
+                               }
+                             });
+  }
+  lir::Cost cost(const std::int64_t* sizes) const override {
+    return {.flops = count_of(y_, sizes), .activation_bytes = 12 * count_of(y_, sizes)};
+  }
+
+  static constexpr std::size_t most_axes = 8;
+
+ private:
+  struct Axis {
+    std::int64_t size = 1, a_step = 0, b_step = 0;
+  };
+  struct Axes {
+    std::array<Axis, most_axes + 1> axis;
+    std::size_t count = 0;
+  };
+
+  // Of the result, outermost first; neighbors that are walked as one are one. At least one.
+  Axes axes_of(const Frame& frame) const {
+    std::array<Axis, most_axes + 1> reversed;
+    std::size_t count = 0;
+    std::int64_t a_stride = 1, b_stride = 1;
+    for (std::size_t i = 0; i < y_.dims.size(); ++i) {
+      const auto step = [&](const Operand& operand, std::int64_t& stride) {
+        if (i >= operand.dims.size()) return std::int64_t{0};
+        const std::int64_t size = frame.dim(operand, operand.dims.size() - 1 - i), own = size == 1 ? 0 : stride;
+        stride *= size;
+        return own;
+      };
+      Axis axis{frame.dim(y_, y_.dims.size() - 1 - i), step(a_, a_stride), step(b_, b_stride)};
+      if (axis.size == 1) continue;
+      Axis* inner = count == 0 ? nullptr : &reversed[count - 1];
+      if (inner != nullptr && axis.a_step == inner->a_step * inner->size && axis.b_step == inner->b_step * inner->size)
+        inner->size *= axis.size;
+      else
+        reversed[count++] = axis;
+    }
+    if (count == 0) reversed[count++] = {};
+    Axes axes;
+    axes.count = count;
+    std::reverse_copy(reversed.begin(), reversed.begin() + static_cast<std::ptrdiff_t>(count), axes.axis.begin());
+    return axes;
+  }
+
+  Operand a_, b_, y_;
+  BinaryKind kind_;
+  const VectorKernels& kernels_;
+};
+
 // How an operand meets the result; nothing where the kernel has no way for it.
 std::optional<BinaryStep::Reach> reach(const Graph& graph, Value operand, const Shape& result) {
   const Shape& shape = graph.type(operand).shape;
@@ -125,30 +243,29 @@ std::optional<BinaryStep::Reach> reach(const Graph& graph, Value operand, const 
 
 std::string refuse_binary(const Graph& graph, const Node& node) {
   if (!binary_kind(node.text("kind"))) return "no kernel for " + node.text("kind");
-  bool full = false;
-  for (const Value input : node.inputs) {
+  for (const Value input : node.inputs)
     if (!is_f32(graph, input)) return "an operand is not f32";
-    const auto how = reach(graph, input, node.outputs[0].type.shape);
-    if (!how) return "the broadcast is not of whole rows";
-    full |= *how == BinaryStep::Reach::full;
-  }
-  return full ? "" : "both operands broadcast";
+  return node.outputs[0].type.shape.rank() <= StridedBinaryStep::most_axes ? "" : "the result has too many axes";
 }
 
 void emit_binary(Lowering& lowering, std::int32_t index) {
+  using Reach = BinaryStep::Reach;
   const Node& node = lowering.node(index);
   const Shape& shape = node.outputs[0].type.shape;
   const Operand a = lowering.builder.operand(node.inputs[0]), b = lowering.builder.operand(node.inputs[1]);
-  const auto a_reach = *reach(lowering.graph(), node.inputs[0], shape),
-             b_reach = *reach(lowering.graph(), node.inputs[1], shape);
+  const auto a_reach = reach(lowering.graph(), node.inputs[0], shape),
+             b_reach = reach(lowering.graph(), node.inputs[1], shape);
   const Operand y = lowering.builder.allocate({index, 0});
   const std::string& kind = node.text("kind");
   lir::Instruction instruction{.op = "Binary", .kernel = kernel_name(kind, lowering.level), .backend = "cpu"};
   instruction.node = index;
   instruction.inputs = {a, b};
   instruction.outputs = {y};
-  instruction.in_place_input = a_reach == BinaryStep::Reach::full ? 0 : 1;
-  instruction.step = std::make_unique<BinaryStep>(a, b, a_reach, b_reach, y, *binary_kind(kind), lowering.level);
+  if (a_reach == Reach::full || b_reach == Reach::full) instruction.in_place_input = a_reach == Reach::full ? 0 : 1;
+  if (a_reach && b_reach && (a_reach == Reach::full || b_reach == Reach::full))
+    instruction.step = std::make_unique<BinaryStep>(a, b, *a_reach, *b_reach, y, *binary_kind(kind), lowering.level);
+  else
+    instruction.step = std::make_unique<StridedBinaryStep>(a, b, y, *binary_kind(kind), lowering.level);
   lowering.builder.emit(std::move(instruction));
 }
 
@@ -332,8 +449,11 @@ void emit_swiglu(Lowering& lowering, std::int32_t index) {
 }
 
 constexpr LoweringRule rules[] = {
-    {"Activation", refuse_activation, emit_activation}, {"Binary", refuse_binary, emit_binary},
-    {"Softmax", refuse_softmax, emit_softmax},          {"ElementwiseRegion", refuse_region, emit_region},
+    {"Activation", refuse_activation, emit_activation},
+    {"Binary", refuse_binary, emit_binary},
+    {"Clamp", refuse_clamp, emit_clamp},
+    {"Softmax", refuse_softmax, emit_softmax},
+    {"ElementwiseRegion", refuse_region, emit_region},
     {"FusedSwiGLU", refuse_swiglu, emit_swiglu},
 };
 

@@ -30,22 +30,22 @@ class WindowAttentionStep final : public lir::Step {
   void run(const Frame& frame) const override {
     const std::int64_t tokens = frame.size(plan_.q.tokens), batches = frame.size(plan_.q.batch);
     AttentionArgs args;
-    args.layout = layout(tokens);
+    args.layout = layout();
     args.heads = plan_.q.heads;
     args.scale = plan_.scale;
     args.causal = false;
     args.level = plan_.level;
-    std::byte *k = frame.scratch, *v = k + aligned(k_bytes(args.layout));
-    args.k = k;
-    args.v = v;
-    args.scratch = {v + aligned(v_bytes(args.layout)), attention_scratch(tokens, frame.pool->size())};
+    const MutableKvBlocks packed{frame.scratch, block_bytes(args.layout)};
+    args.kv = packed;
+    args.scratch = {frame.scratch + storage_bytes(args.layout, longest(tokens)),
+                    attention_scratch(tokens, frame.pool->size())};
     for (std::int64_t batch = 0; batch < batches; ++batch)
       ops::each_window_segment(tokens, plan_.window, plan_.shift, [&](const ops::WindowSegment& segment) {
         args.rows = args.keys = segment.count;
         args.q = moved(rows_at<const float>(frame, plan_.q, batch), segment.first);
         args.output = moved(rows_at<float>(frame, plan_.y, batch), segment.first);
         pack_keys_and_values(
-            args.layout, k, v, segment.count, moved(rows_at<const float>(frame, plan_.k, batch), segment.first),
+            args.layout, packed, segment.count, moved(rows_at<const float>(frame, plan_.k, batch), segment.first),
             moved(rows_at<const float>(frame, plan_.v, batch), segment.first), plan_.level, *frame.pool);
         if (plan_.bias.defined()) args.bias = bias_of(frame, segment);
         attention(args, *frame.pool);
@@ -54,9 +54,7 @@ class WindowAttentionStep final : public lir::Step {
 
   std::size_t scratch_bytes(const std::int64_t* sizes, int threads) const override {
     const std::int64_t tokens = sizes[plan_.q.tokens];
-    const KvLayout keys = layout(tokens);
-    return static_cast<std::size_t>(aligned(k_bytes(keys)) + aligned(v_bytes(keys))) +
-           attention_scratch(tokens, threads);
+    return static_cast<std::size_t>(storage_bytes(layout(), longest(tokens))) + attention_scratch(tokens, threads);
   }
 
   lir::Cost cost(const std::int64_t* sizes) const override {
@@ -67,16 +65,12 @@ class WindowAttentionStep final : public lir::Step {
   }
 
  private:
-  static std::int64_t aligned(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
-  // Room for the longest window.
-  KvLayout layout(std::int64_t tokens) const {
-    const std::int64_t keys = std::max<std::int64_t>(std::min(tokens, plan_.window), 1);
-    return {plan_.q.heads, plan_.q.width, plan_.v.width, keys, DType::f32};
-  }
+  KvLayout layout() const { return {plan_.q.heads, plan_.q.width, plan_.v.width, DType::f32}; }
+  // For the longest window.
+  std::int64_t longest(std::int64_t tokens) const { return std::max<std::int64_t>(std::min(tokens, plan_.window), 1); }
   std::size_t attention_scratch(std::int64_t tokens, int threads) const {
-    const KvLayout keys = layout(tokens);
-    return static_cast<std::size_t>(
-        attention_scratch_bytes(keys, plan_.q.heads, keys.capacity, keys.capacity, threads));
+    const std::int64_t keys = longest(tokens);
+    return static_cast<std::size_t>(attention_scratch_bytes(layout(), plan_.q.heads, keys, keys, threads));
   }
   template <class T>
   static HeadRowsOf<T> moved(HeadRowsOf<T> rows, std::int64_t by) {

@@ -38,6 +38,10 @@ std::span<const LoweringRule> attention_rules();
 std::span<const LoweringRule> window_attention_rules();
 std::span<const LoweringRule> elementwise_rules();
 std::span<const LoweringRule> movement_rules();
+std::span<const LoweringRule> layout_rules();
+std::span<const LoweringRule> conv_rules();
+std::span<const LoweringRule> image_rules();
+std::span<const LoweringRule> channel_norm_rules();
 
 // --- what rules share ---
 

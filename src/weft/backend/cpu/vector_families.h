@@ -9,5 +9,6 @@ namespace weft::cpu {
 void set_norm_kernels(VectorTarget target, VectorKernels& kernels);
 void set_elementwise_kernels(VectorTarget target, VectorKernels& kernels);
 void set_row_kernels(VectorTarget target, VectorKernels& kernels);
+void set_window_kernels(VectorTarget target, VectorKernels& kernels);
 
 }  // namespace weft::cpu

@@ -13,6 +13,7 @@ VectorKernels kernels_of(VectorTarget target) {
   set_norm_kernels(target, kernels);
   set_elementwise_kernels(target, kernels);
   set_row_kernels(target, kernels);
+  set_window_kernels(target, kernels);
   return kernels;
 }
 

@@ -84,6 +84,30 @@ struct RopeArgs {
   RopeStyle style = RopeStyle::neox;
 };
 
+// Tiles of convolutions and pooling: rows of tile_columns neighboring results, weights in panels of so many rows.
+inline constexpr std::int64_t tile_columns = 64, tile_panel_rows = 4;
+
+struct TileProduct {
+  const float* x = nullptr;  // [depth] rows of tile_columns, x_stride apart
+  const float* w = nullptr;  // panel p at w + p * w_stride, as [depth][tile_panel_rows]
+  float* sums = nullptr;     // [panels * tile_panel_rows][tile_columns]
+  std::int64_t x_stride = tile_columns, w_stride = 0;
+  std::int64_t depth = 0, panels = 0;
+  std::int64_t columns = 0;  // that count; up to tile_columns are read and written
+  bool add = false;          // to what sums hold
+};
+
+// out[i] = bias + sum over t of weights[t] * x[i * step + offsets[t]]
+struct FilterRow {
+  const float* x = nullptr;  // readable for 16 further results too, which are not stored
+  const std::int64_t* offsets = nullptr;
+  const float* weights = nullptr;
+  std::int64_t taps = 0, step = 1;
+  float bias = 0;
+  float* out = nullptr;  // not x
+  std::int64_t count = 0;
+};
+
 struct VectorKernels {
   // --- norms: gain and bias [width] may be null ---
   void (*rms_norm)(const float* x, std::int64_t x_stride, std::int64_t rows, std::int64_t width, const float* gain,
@@ -116,6 +140,22 @@ struct VectorKernels {
   void (*clamp)(const float* x, float low, float high, float* out, std::int64_t count);         // high where low > high
   // a where the condition is not 0, else b.
   void (*where)(const float* condition, const float* a, const float* b, float* out, std::int64_t count);
+
+  // --- tiles: sums and extremes go down the rows in order, element by element ---
+  void (*tile_product)(const TileProduct& product);
+  void (*tile_max)(const float* x, std::int64_t depth, float* out);  // [tile_columns]; NaN where any element is
+  void (*tile_sum)(const float* x, std::int64_t depth, float* out);
+
+  void (*filter_row)(const FilterRow& row);
+  void (*every)(const float* x, std::int64_t step, float* out, std::int64_t count);  // out[i] = x[i * step]
+
+  // (x - origin) * scale + bias
+  void (*affine)(const float* x, float origin, float scale, float bias, float* out, std::int64_t count);
+  // a (1 - weight) + b weight; the second on elements of x by index, where out may not be x.
+  void (*blend)(const float* a, const float* b, float weight, float* out, std::int64_t count);
+  void (*blend_picked)(const float* x, const std::int32_t* first, const std::int32_t* second, const float* weights,
+                       float* out, std::int64_t count);
+  void (*pick)(const float* x, const std::int32_t* indices, float* out, std::int64_t count);
 
   // --- reductions of a row ---
   float (*sum)(const float* x, std::int64_t count);

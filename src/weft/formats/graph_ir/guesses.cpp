@@ -69,13 +69,17 @@ Guesses guess_shuffle(const NodeGroup& group) {
 }
 
 Guesses guess_patch_embed(const NodeGroup& group) {
+  const auto embed = [](std::int64_t patch) {
+    return make_op(Tag::patch_embed, {{"patch_size", static_cast<std::uint32_t>(patch)}});
+  };
+  if (const weft::Node* conv = group.find("Conv")) return {{embed(conv->integers("kernel").back()), conv->inputs}};
   const weft::Node *apart = taken_apart(group, 6), *product = group.find("MatMul"), *sum = group.find("Binary");
-  if (apart == nullptr || product == nullptr) return {};
+  if (product == nullptr) return {};
   Value weight = NodeGroup::operand_of(*product, 1);
   for (std::size_t i = 0; i < group.size(); ++i)  // a kernel that was flattened
     if (group.nodes[i] == weight.node) weight = group.input(i, 0);
-  Guess guess{make_op(Tag::patch_embed, {{"patch_size", size_at(*apart, 0)}}),
-              {NodeGroup::operand_of(*apart, 0), weight}};
+  const auto patch = apart != nullptr ? size_at(*apart, 0) : group.mir.type(weight).shape.back().value().value_or(0);
+  Guess guess{embed(patch), {group.input(0, 0), weight}};
   if (sum != nullptr) guess.operands.push_back(NodeGroup::operand_of(*sum, 1));
   return {guess};
 }

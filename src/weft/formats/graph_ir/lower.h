@@ -108,6 +108,14 @@ void lower_reshape(LowerContext& c);
 void lower_concat(LowerContext& c);
 void lower_split(LowerContext& c);
 void lower_chunk(LowerContext& c);
+
+void lower_conv(LowerContext& c);
+void lower_conv_transpose(LowerContext& c);
+void lower_causal_conv(LowerContext& c);
+void lower_depthwise_conv(LowerContext& c);
+void lower_pool(LowerContext& c);
+
+void lower_interpolate(LowerContext& c);
 void lower_pixel_shuffle(LowerContext& c);
 void lower_pixel_unshuffle(LowerContext& c);
 void lower_patch_embed(LowerContext& c);

@@ -137,6 +137,16 @@ void raise_inverse(RaiseContext& c);
 void raise_interpolate_table(RaiseContext& c);
 void raise_rms_norm(RaiseContext& c);
 void raise_layer_norm(RaiseContext& c);
+void raise_group_norm(RaiseContext& c);
+void raise_batch_norm(RaiseContext& c);
+void raise_batch_norm_inference(RaiseContext& c);
+void raise_ada_layer_norm(RaiseContext& c);
+
+void raise_conv(RaiseContext& c);
+void raise_conv_transpose(RaiseContext& c);
+void raise_pool(RaiseContext& c);
+void raise_resize(RaiseContext& c);
+void raise_unpatchify(RaiseContext& c);
 
 void raise_reshape(RaiseContext& c);
 void raise_transpose(RaiseContext& c);

@@ -26,6 +26,15 @@ constexpr std::pair<std::string_view, RaiseRule> rules[] = {{"Input", raise_inpu
                                                             {"MatMul", raise_matmul},
                                                             {"RmsNorm", raise_rms_norm},
                                                             {"LayerNorm", raise_layer_norm},
+                                                            {"Conv", raise_conv},
+                                                            {"Pool", raise_pool},
+                                                            {"ConvTranspose", raise_conv_transpose},
+                                                            {"Resize", raise_resize},
+                                                            {"Unpatchify", raise_unpatchify},
+                                                            {"GroupNorm", raise_group_norm},
+                                                            {"BatchNorm", raise_batch_norm},
+                                                            {"AdaLayerNorm", raise_ada_layer_norm},
+                                                            {"BatchNormInference", raise_batch_norm_inference},
                                                             {"Reshape", raise_reshape},
                                                             {"Transpose", raise_transpose},
                                                             {"Concat", raise_concat},
@@ -180,22 +189,5 @@ void raise_kron(RaiseContext& c) { c.add(make_op(Tag::kron), {c.real(0), c.real(
 void raise_inverse(RaiseContext& c) { c.add(make_op(Tag::matrix_inverse), {c.real(0)}); }
 
 void raise_interpolate_table(RaiseContext& c) { c.add(make_op(Tag::noise_schedule), {c.real(0), c.real(1)}); }
-
-void raise_rms_norm(RaiseContext& c) {
-  if (c.has(2)) c.refuse("RmsNorm has no bias in the Graph IR");
-  std::vector<std::string> inputs{c.real(0)};
-  if (c.has(1)) inputs.push_back(c.real(1));
-  c.add(make_op(Tag::rms_norm, {{"eps", c.f32("eps")}}), std::move(inputs));
-}
-
-void raise_layer_norm(RaiseContext& c) {
-  const std::size_t rank = c.shape(0).rank();
-  if (c.axis(c.node.integer("axis"), rank) + 1 != rank) c.refuse("the Graph IR normalizes the last axis alone");
-  if (c.has(2) && !c.has(1)) c.refuse("a bias needs a gain in the Graph IR");
-  std::vector<std::string> inputs{c.real(0)};
-  for (const std::size_t input : {1, 2})
-    if (c.has(input)) inputs.push_back(c.real(input));
-  c.add(make_op(Tag::layer_norm, {{"eps", c.f32("eps")}}), std::move(inputs));
-}
 
 }  // namespace weft::graph_ir

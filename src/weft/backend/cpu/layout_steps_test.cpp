@@ -1,0 +1,101 @@
+// Transposes, pieces of an axis, broadcasts and clamps of the CPU backend against their ops, on ragged sizes.
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "step_problem.h"
+#include "weft/backend/cpu/strided_walk.h"
+
+namespace weft::cpu {
+namespace {
+
+using test::random_tensor;
+using test::StepProblem;
+using Sizes = std::vector<std::int64_t>;
+
+Attributes with(const char* name, Sizes sizes) { return {{name, AttributeValue(std::move(sizes))}}; }
+
+TEST(LayoutSteps, Transposes) {
+  const auto transpose = [](Sizes dims, Sizes perm) {
+    for (const DType dtype : {DType::f32, DType::f16, DType::f64})
+      StepProblem{"Transpose", {random_tensor(dims, 1, dtype)}, with("perm", perm)}.check(test::Rule::exact);
+  };
+  transpose({67, 35}, {1, 0});
+  transpose({3, 17, 40}, {0, 2, 1});
+  transpose({3, 17, 40}, {2, 0, 1});
+  transpose({2, 5, 3, 7, 4}, {0, 3, 1, 4, 2});
+  transpose({2, 1, 33, 5}, {3, 1, 0, 2});
+  transpose({1, 1, 1}, {2, 1, 0});
+  transpose({70}, {0});
+  transpose({2, 3, 2, 3, 2, 3, 2, 3}, {7, 5, 3, 1, 0, 2, 4, 6});
+  StepProblem{"Transpose", {random_tensor({4, 5, 6})}, {}}.check(test::Rule::exact);
+}
+
+TEST(LayoutSteps, PiecesOfAnAxis) {
+  for (const std::int64_t axis : {0, 1, 2, -1}) {
+    Sizes a{3, 5, 7}, b{3, 5, 7}, c{3, 5, 7};
+    const auto at = static_cast<std::size_t>(axis < 0 ? axis + 3 : axis);
+    a[at] = 1;
+    b[at] = 34;
+    c[at] = 0;
+    StepProblem{"Concat", {random_tensor(a, 1), random_tensor(b, 2), random_tensor(c, 3)}, {{"axis", axis}}}.check(
+        test::Rule::exact);
+    b[at] = 36;
+    StepProblem{"Narrow", {random_tensor(b, 4)}, {{"axis", axis}, {"start", 3}, {"len", 21}}}.check(test::Rule::exact);
+    for (std::size_t port = 0; port < 3; ++port) {
+      Attributes attributes = with("sizes", {4, 0, 32});
+      attributes.emplace_back("axis", axis);
+      StepProblem split{"Split", {random_tensor(b, 5)}, attributes};
+      split.port = static_cast<std::int32_t>(port);
+      split.check(test::Rule::exact);
+    }
+  }
+}
+
+TEST(LayoutSteps, BroadcastsOfAnyAxes) {
+  const auto binary = [](Sizes a, Sizes b) {
+    for (const char* kind : {"sub", "div"}) {
+      StepProblem{"Binary", {random_tensor(a, 1), random_tensor(b, 2)}, {{"kind", kind}}}.check(
+          test::Rule::elementwise);
+      StepProblem{"Binary", {random_tensor(b, 2), random_tensor(a, 1)}, {{"kind", kind}}}.check(
+          test::Rule::elementwise);
+    }
+  };
+  binary({3, 5, 4, 7}, {5, 1, 1});
+  binary({3, 5, 67}, {3, 1, 67});
+  binary({3, 5, 67}, {3, 5, 1});
+  binary({3, 1, 67}, {1, 5, 1});
+  binary({4, 1}, {1, 33});
+  binary({2, 3, 1, 5, 1}, {3, 4, 1, 6});
+  binary({7}, {7, 1});
+  binary({1, 1}, {1});
+}
+
+TEST(LayoutSteps, Clamps) {
+  Tensor x = random_tensor({5, 37});
+  x.mutable_values<float>()[3] = std::numeric_limits<float>::quiet_NaN();
+  x.mutable_values<float>()[40] = -std::numeric_limits<float>::infinity();
+  for (const Attributes& bounds : {Attributes{}, Attributes{{"min", -0.5}}, Attributes{{"max", 0.25}},
+                                   Attributes{{"min", -1.0}, {"max", 1.0}}, Attributes{{"min", 2.0}, {"max", 1.0}}})
+    StepProblem{"Clamp", {x}, bounds}.check(test::Rule::exact);
+}
+
+TEST(StridedWalk, MergesWhatIsCrossedEvenly) {
+  StridedWalk<2> walk;
+  walk.add(4, {30, 0});
+  walk.add(1, {7, 7});
+  walk.add(3, {10, 0});
+  walk.add(5, {2, 1});
+  walk.add(2, {1, 0});
+  ASSERT_EQ(walk.axes, 3);
+  EXPECT_EQ(walk.dims[0], 12);  // 4 and 3
+  EXPECT_EQ(walk.strides[0][0], 10);
+  EXPECT_EQ(walk.outer(1), 60);
+  std::int64_t offsets[2];
+  walk.offsets(7, 1, offsets);  // (1, 2) of 12 x 5
+  EXPECT_EQ(offsets[0], 14);
+  EXPECT_EQ(offsets[1], 2);
+}
+
+}  // namespace
+}  // namespace weft::cpu
