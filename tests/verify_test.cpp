@@ -337,7 +337,7 @@ TEST_F(VerifyTest, Graph) {
   EXPECT_EQ(graph([&](graph_ir::Graph& g) { node(g, graph_ir::Tag::matmul).inputs[1] = "model.absent"; }),
             Codes{"WeightMissing"});
   EXPECT_EQ(graph([&](graph_ir::Graph& g) { node(g, graph_ir::Tag::matmul).inputs[1] = norm; }),
-            Codes{"ShapeMismatch"});
+            Codes{"RankMismatch"});
   EXPECT_EQ(graph([&](graph_ir::Graph& g) { g.outputs = {"nothing"}; }), Codes{"OutputUndefined"});
   // weft's own form of a graph; and one that would take 64 GB to run.
   const auto with_mir = [&](const Graph& mir) {
