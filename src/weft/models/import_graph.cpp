@@ -12,6 +12,7 @@
 #include "weft/formats/graph_ir/json_form.h"
 #include "weft/formats/graph_ir/to_mir.h"
 #include "weft/formats/graph_ir/toml_form.h"
+#include "weft/formats/model_tensors.h"
 #include "weft/formats/model_writer.h"
 #include "weft/formats/npz.h"
 #include "weft/formats/safetensors.h"
@@ -64,7 +65,11 @@ GraphImportReport import_graph(const GraphImport& source) {
            "weight \"{}\" is listed as {}, but {} has {}", name, spec_text(listed), source.weights.string(),
            spec_text(found->second));
   }
-  graph.weights = std::move(index);
+  graph.weights.clear();
+  for (auto& [name, spec] : index) graph.weights.emplace(canonical_tensor_name(name), std::move(spec));
+  for (graph_ir::Node& node : graph.nodes)
+    for (std::string& input : node.inputs)
+      if (weights.count(input) != 0) input = canonical_tensor_name(input);
   const std::string name = source.graph.stem().string();
   verify(graph_ir::to_mir(graph, {.name = name}));
 
@@ -75,9 +80,10 @@ GraphImportReport import_graph(const GraphImport& source) {
   writer.set_lineage("source", source.graph.filename().string());
   writer.config().set("model_type", name);
   for (const auto& [weight, tensor] : weights) {
-    if (read.count(weight) == 0) {
+    const std::string stored = canonical_tensor_name(weight);
+    if (read.count(stored) == 0) {
       report.unread.push_back(weight);
-      graph.weights.erase(weight);
+      graph.weights.erase(stored);
       continue;
     }
     writer.add_tensor(weight, tensor);
