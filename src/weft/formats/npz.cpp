@@ -2,11 +2,11 @@
 
 #include <zlib.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -137,15 +137,17 @@ Tensor array_of(std::span<const std::byte> bytes, const Member& member, const st
 }  // namespace
 
 std::map<std::string, Tensor> read_npz(const std::filesystem::path& path) {
-  const auto file = MappedFile::open(path);
-  const std::string source = path.string();
+  return read_npz(MappedFile::open(path)->bytes(), path.string());
+}
+
+std::map<std::string, Tensor> read_npz(std::span<const std::byte> bytes, const std::string& source) {
   std::map<std::string, Tensor> arrays;
-  for (const Member& member : read_directory(file->bytes(), source)) {
+  for (const Member& member : read_directory(bytes, source)) {
     std::string name = member.name;
     if (name.ends_with(".npy")) name.resize(name.size() - 4);
     if (arrays.count(name) != 0)
       fail(ErrorKind::bad_file, "DuplicateTensor", source, "array \"{}\" occurs twice", name);
-    arrays.emplace(std::move(name), array_of(file->bytes(), member, source));
+    arrays.emplace(std::move(name), array_of(bytes, member, source));
   }
   return arrays;
 }

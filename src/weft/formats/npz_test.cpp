@@ -65,9 +65,7 @@ class NpzTest : public ::testing::Test {
     return {std::istreambuf_iterator<char>(in), {}};
   }
   std::map<std::string, Tensor> read(std::string_view bytes) const {
-    const auto path = directory_ / "w.npz";
-    std::ofstream(path, std::ios::binary) << bytes;
-    return read_npz(path);
+    return read_npz(std::as_bytes(std::span(bytes)), "w.npz");
   }
   std::string code_of(std::string_view bytes) const {
     try {

@@ -10,7 +10,6 @@
 
 #include "weft/base/byte_reader.h"
 #include "weft/base/fail.h"
-#include "weft/formats/file_bytes.h"
 
 namespace weft {
 namespace {
@@ -111,8 +110,10 @@ void expect_tiled(std::vector<Entry>& entries, std::uint64_t size, const std::st
 }  // namespace
 
 std::map<std::string, Tensor> read_safetensors(const std::filesystem::path& path) {
-  const FileBytes file = map_file(path);
-  const std::string source = path.string();
+  return read_safetensors(map_file(path), path.string());
+}
+
+std::map<std::string, Tensor> read_safetensors(const FileBytes& file, const std::string& source) {
   ByteReader reader(file.bytes, source);
   const auto length = reader.read<std::uint64_t>("the index's length");
   if (length > most_header_bytes)

@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
+#include <memory>
 #include <string_view>
+#include <utility>
 
-#include "temporary_directory.h"
 #include "weft/base/error.h"
 
 namespace weft {
@@ -17,30 +17,27 @@ std::string file_of(std::string_view index, std::string_view data) {
   return file + std::string(index) + std::string(data);
 }
 
-class SafetensorsTest : public ::testing::Test {
- protected:
-  std::map<std::string, Tensor> read(std::string_view bytes) const {
-    const auto path = directory_ / "w.safetensors";
-    std::ofstream(path, std::ios::binary) << bytes;
-    return read_safetensors(path);
+std::map<std::string, Tensor> read(std::string_view bytes) {
+  auto owner = std::make_shared<const std::string>(bytes);
+  const auto span = std::as_bytes(std::span(*owner));
+  return read_safetensors({std::move(owner), span}, "w.safetensors");
+}
+
+std::string code_of(std::string_view bytes) {
+  try {
+    read(bytes);
+    return "";
+  } catch (const Error& error) {
+    return error.code();
   }
-  std::string code_of(std::string_view bytes) const {
-    try {
-      read(bytes);
-      return "";
-    } catch (const Error& error) {
-      return error.code();
-    }
-  }
-  testing::TemporaryDirectory directory_;
-};
+}
 
 const std::string index_text =
     R"({"__metadata__":{"format":"pt"},"b":{"dtype":"I32","shape":[],"data_offsets":[8,12]},)"
     R"("a":{"dtype":"F32","shape":[2,1],"data_offsets":[0,8]},"e":{"dtype":"BF16","shape":[0,3],"data_offsets":[12,12]}})";
 const std::string data("\0\0\x80\x3f\0\0\0\xc0\x07\0\0\0", 12);
 
-TEST_F(SafetensorsTest, TensorsOfAllKinds) {
+TEST(Safetensors, TensorsOfAllKinds) {
   const auto tensors = read(file_of(index_text, data));
   ASSERT_EQ(tensors.size(), 3u);
   EXPECT_EQ(tensors.at("a").dims(), (std::vector<std::int64_t>{2, 1}));
@@ -51,12 +48,12 @@ TEST_F(SafetensorsTest, TensorsOfAllKinds) {
   EXPECT_EQ(tensors.at("e").dtype(), DType::bf16);
 }
 
-TEST_F(SafetensorsTest, CutAnywhereIsAnError) {
+TEST(Safetensors, CutAnywhereIsAnError) {
   const std::string file = file_of(index_text, data);
   for (std::size_t size = 0; size < file.size(); ++size) EXPECT_NE(code_of(file.substr(0, size)), "") << size;
 }
 
-TEST_F(SafetensorsTest, AnyByteMayBeWrong) {
+TEST(Safetensors, AnyByteMayBeWrong) {
   const std::string file = file_of(index_text, data);
   for (std::size_t i = 0; i < file.size(); ++i)
     for (const char flip : {'\x01', '\x20', '\x80'}) {
@@ -66,7 +63,7 @@ TEST_F(SafetensorsTest, AnyByteMayBeWrong) {
     }
 }
 
-TEST_F(SafetensorsTest, WrongFilesAreRefused) {
+TEST(Safetensors, WrongFilesAreRefused) {
   const auto with = [&](std::string_view from, std::string_view to) {
     std::string changed = index_text;
     return code_of(file_of(changed.replace(changed.find(from), from.size(), to), data));
