@@ -140,6 +140,17 @@ class Exec(GraphTest):
         self.assertTrue(any("cuda" in line and "not in this build" in line for line in lines), lines)
         self.assertTrue(any(line.rstrip().endswith("hint") for line in lines), lines)
 
+    def test_a_hint_that_a_state_cannot_follow_is_explained(self):
+        graph = self.dir / "cache.toml"
+        graph.write_text('graph = { format = "weft-graph", version = 1, outputs = ["keys", "values"] }\n'
+                         'input = [ { name = "k", shape = [-1, 8], dtype = "f32" }, { name = "v", shape = [-1, 8], dtype = "f32" } ]\n'
+                         'node = [ { id = 0, op = "KvCache", inputs = ["k", "v"], outputs = ["keys", "values"], backend_hint = "cuda" } ]\n')
+        self.ok("graph", "import", graph, "-o", self.dir / "cache.model")
+        np.save(self.dir / "k.npy", np.ones((3, 8), np.float32))
+        done = self.ok("exec", self.dir / "cache.model", "--explain", *[a for n in "kv" for a in ("--input", f"{n}={self.dir}/k.npy")])
+        self.assertRegex(done.stderr.decode(), r"KvAppend +\S+ +cuda +cpu +default \(cuda: .*state")
+        self.assertEqual(done.stdout.decode(), "keys [3, 8] f32\nvalues [3, 8] f32\n")
+
     def test_run_explains_too(self):
         model = self.dir / "model.gguf"
         model.write_bytes(small_llama().bytes())
