@@ -1,6 +1,6 @@
 # The libraries that libweft is built from. None shows in a public header; only a static libweft passes them on, and
 # its package looks for the same two lists.
-set(WEFT_PACKAGES Threads fmt spdlog tomlplusplus OpenSSL PkgConfig)
+set(WEFT_PACKAGES Threads fmt spdlog tomlplusplus OpenSSL ZLIB PkgConfig)
 set(WEFT_MODULES libpcre2-8 libutf8proc)
 
 foreach(package ${WEFT_PACKAGES})
@@ -12,6 +12,6 @@ endforeach()
 find_package(nlohmann_json REQUIRED)
 pkg_check_modules(libhwy REQUIRED) # Highway's headers; nothing links its library
 
-set(WEFT_LINKED Threads::Threads fmt::fmt spdlog::spdlog tomlplusplus::tomlplusplus OpenSSL::Crypto
+set(WEFT_LINKED Threads::Threads fmt::fmt spdlog::spdlog tomlplusplus::tomlplusplus OpenSSL::Crypto ZLIB::ZLIB
                 PkgConfig::libpcre2-8 PkgConfig::libutf8proc)
 set(WEFT_HEADER_ONLY nlohmann_json::nlohmann_json)

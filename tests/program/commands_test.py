@@ -10,7 +10,7 @@ import unittest
 from gguf_bytes import STRING, U32, small_llama
 from weft_program import ROOT, WEFT, ProgramTest, run
 
-COMMANDS = ["run", "chat", "import", "inspect", "graph", "logits", "tokenize", "ops", "passes", "cpu", "bench", "plan", "quantize", "eval", "verify"]
+COMMANDS = ["run", "chat", "import", "inspect", "graph", "exec", "logits", "tokenize", "ops", "passes", "cpu", "bench", "plan", "quantize", "eval", "verify"]
 
 class Help(ProgramTest):
     def test_every_command_explains_itself_with_an_example(self):

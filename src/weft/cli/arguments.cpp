@@ -83,6 +83,7 @@ void describe_run(CLI::App& command, RunArguments& arguments) {
   command.add_option("--backend", arguments.backend, "run on this backend");
   add_kv_type(command, arguments.kv_type);
   command.add_flag("--profile", arguments.profile, "print where the time went, per op");
+  command.add_flag("--explain", arguments.explain, "print where each node runs, and why");
   command.add_option("--trace", arguments.trace, "write each instruction's time for Perfetto or chrome://tracing");
   command.add_flag("--check-nan", arguments.check_nan, "stop at the first op that produces a NaN or an infinity");
   command.add_flag("--json", arguments.json, "print one JSON object instead of streaming text");
@@ -165,18 +166,45 @@ void describe_verify(CLI::App& command, VerifyArguments& arguments) {
 }
 
 void describe_graph(CLI::App& command, GraphArguments& arguments) {
-  static const std::map<std::string, GraphFormat> formats{
-      {"text", GraphFormat::text}, {"toml", GraphFormat::toml}, {"json", GraphFormat::json}, {"dot", GraphFormat::dot}};
-  command.add_option("FILE", arguments.file, "a GGUF file or a .model")->required();
-  command.add_option("--format", arguments.format, "text (canonical), toml or json (Graph IR), dot (Graphviz)")
+  static const std::map<std::string, GraphFormat> formats{{"text", GraphFormat::text},
+                                                          {"toml", GraphFormat::toml},
+                                                          {"json", GraphFormat::json},
+                                                          {"dot", GraphFormat::dot},
+                                                          {"binary", GraphFormat::binary}};
+  command.add_option("FILE", arguments.file, "a GGUF file or a .model");
+  command.add_option("--format", arguments.format, "text (canonical), toml, json or binary (Graph IR), dot (Graphviz)")
       ->transform(CLI::CheckedTransformer(formats))
       ->default_str("text");
+  command.add_option("-o,--output", arguments.output, "write to this file instead of standard output");
   command.add_option("--after", arguments.after, "as it is after this pass (`weft passes` lists them), or after all");
   command.add_option("--without", arguments.without, "leave this pass out; may be repeated")->allow_extra_args(false);
   command.footer(
       "Examples:\n"
       "  weft graph model.gguf --format dot | dot -Tsvg > graph.svg\n"
-      "  weft graph model.gguf --after all --without elementwise");
+      "  weft graph model.gguf --after all --without elementwise\n"
+      "  weft graph model.gguf --format binary -o graph.bin");
+}
+
+void describe_graph_import(CLI::App& command, GraphImportArguments& arguments) {
+  command.add_option("FILE", arguments.graph, "the graph: Graph IR as .toml, .json or .bin (binary)")->required();
+  command.add_option("--weights", arguments.weights, "its weights by name, .safetensors or .npz");
+  command.add_option("-o,--output", arguments.output, "the .model to write")->required();
+  command.footer("Example:\n  weft graph import net.toml -o net.model --weights net.safetensors");
+}
+
+void describe_exec(CLI::App& command, ExecArguments& arguments) {
+  command.add_option("MODEL", arguments.model, "a .model or a GGUF file")->required();
+  command.add_option("--input", arguments.inputs, "the .npy that an input takes, as NAME=FILE; once for each input")
+      ->allow_extra_args(false);
+  command
+      .add_option("--output", arguments.outputs,
+                  "the .npy to write an output to, as NAME=FILE; may be repeated (without: shapes are printed)")
+      ->allow_extra_args(false);
+  command.add_option("--backend", arguments.backend, "run on this backend");
+  add_threads(command, arguments.threads);
+  command.add_flag("--explain", arguments.explain, "print where each node runs, and why");
+  command.add_flag("--check-nan", arguments.check_nan, "stop at the first op that produces a NaN or an infinity");
+  command.footer("Example:\n  weft exec net.model --input image=cat.npy --output logits=logits.npy");
 }
 
 void describe_logits(CLI::App& command, LogitsArguments& arguments) {
@@ -301,6 +329,8 @@ ParseResult parse_arguments(int argc, const char* const* argv) {
   ImportArguments import;
   InspectArguments inspect;
   GraphArguments graph;
+  GraphImportArguments graph_import;
+  ExecArguments exec;
   LogitsArguments logits;
   TokenizeArguments tokenize;
   OpsArguments ops;
@@ -318,7 +348,11 @@ ParseResult parse_arguments(int argc, const char* const* argv) {
   describe_eval(*app.add_subcommand("eval", "Measure how well a model predicts a text"), eval);
   describe_inspect(*app.add_subcommand("inspect", "Show what is in a file"), inspect);
   describe_verify(*app.add_subcommand("verify", "Check a file for all that can be wrong with it"), verify);
-  describe_graph(*app.add_subcommand("graph", "Print a model's graph"), graph);
+  CLI::App& graph_command = *app.add_subcommand("graph", "Print a model's graph, or make a model of one");
+  describe_graph(graph_command, graph);
+  describe_graph_import(*graph_command.add_subcommand("import", "Write a graph and its weights as a .model"),
+                        graph_import);
+  describe_exec(*app.add_subcommand("exec", "Run a graph on arrays"), exec);
   describe_logits(*app.add_subcommand("logits", "Write the logits of given tokens"), logits);
   describe_tokenize(*app.add_subcommand("tokenize", "Show how a model cuts a text into tokens"), tokenize);
   describe_ops(*app.add_subcommand("ops", "List the ops, or explain one"), ops);
@@ -347,7 +381,12 @@ ParseResult parse_arguments(int argc, const char* const* argv) {
     if (name == "eval") return {eval};
     if (name == "inspect") return {inspect};
     if (name == "verify") return {verify};
-    if (name == "graph") return {graph};
+    if (name == "graph") {
+      if (!command->get_subcommands().empty()) return {graph_import};
+      if (graph.file.empty()) throw CLI::RequiredError("FILE");
+      return {graph};
+    }
+    if (name == "exec") return {exec};
     if (name == "logits") return {logits};
     if (name == "passes") return {passes};
     if (name == "cpu") return {cpu};

@@ -23,7 +23,7 @@ struct RunArguments {
   std::int64_t context = 0;
   SamplingArguments sampling;
   std::vector<std::string> stop;
-  bool ignore_eos = false, no_bos = false, profile = false, check_nan = false, json = false;
+  bool ignore_eos = false, no_bos = false, profile = false, explain = false, check_nan = false, json = false;
   int threads = 0;
   std::string backend, kv_type = "f16";
   std::string trace;  // file to write
@@ -69,13 +69,26 @@ struct VerifyArguments {
   int threads = 0;
 };
 
-enum class GraphFormat { text, toml, json, dot };
+enum class GraphFormat { text, toml, json, dot, binary };
 
 struct GraphArguments {
   std::string file;
   GraphFormat format = GraphFormat::text;
+  std::string output;                // file to write; empty: standard output
   std::string after;                 // a pass, or "all"; empty with nothing in `without`: the graph as it is
   std::vector<std::string> without;  // passes
+};
+
+struct GraphImportArguments {
+  std::string graph, weights, output;
+};
+
+struct ExecArguments {
+  std::string model;
+  std::vector<std::string> inputs, outputs;  // "NAME=FILE"
+  std::string backend;
+  bool explain = false, check_nan = false;
+  int threads = 0;
 };
 
 struct PassesArguments {
@@ -128,9 +141,10 @@ struct EvalArguments {
   int threads = 0;
 };
 
-using Arguments = std::variant<RunArguments, ChatArguments, ImportArguments, InspectArguments, GraphArguments,
-                               LogitsArguments, TokenizeArguments, OpsArguments, PassesArguments, CpuArguments,
-                               BenchArguments, PlanArguments, QuantizeArguments, EvalArguments, VerifyArguments>;
+using Arguments =
+    std::variant<RunArguments, ChatArguments, ImportArguments, InspectArguments, GraphArguments, LogitsArguments,
+                 TokenizeArguments, OpsArguments, PassesArguments, CpuArguments, BenchArguments, PlanArguments,
+                 QuantizeArguments, EvalArguments, VerifyArguments, GraphImportArguments, ExecArguments>;
 
 struct ParseResult {
   std::optional<Arguments> arguments;

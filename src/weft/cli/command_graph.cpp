@@ -4,8 +4,11 @@
 #include <cstdio>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "weft/base/atomic_file.h"
 #include "weft/cli/program.h"
+#include "weft/formats/graph_ir/binary.h"
 #include "weft/formats/graph_ir/from_mir.h"
 #include "weft/formats/graph_ir/json_form.h"
 #include "weft/formats/graph_ir/toml_form.h"
@@ -23,6 +26,10 @@ std::string graph_text(const Graph& graph, GraphFormat format) {
     case GraphFormat::dot: return to_dot(graph);
     case GraphFormat::toml: return graph_ir::to_toml(graph_ir::from_mir(graph).graph);
     case GraphFormat::json: return graph_ir::to_json(graph_ir::from_mir(graph).graph);
+    case GraphFormat::binary: {
+      const std::vector<std::byte> blob = graph_ir::encode(graph_ir::from_mir(graph).graph);
+      return {reinterpret_cast<const char*>(blob.data()), blob.size()};
+    }
   }
   return "";
 }
@@ -37,8 +44,15 @@ int graph(const GraphArguments& arguments) {
     options.without = arguments.without;
     graph = run_pipeline(std::move(graph), options);
   }
-  const std::string text = graph_text(graph, arguments.format);
-  fmt::print("{}{}", text, text.ends_with('\n') ? "" : "\n");
+  std::string text = graph_text(graph, arguments.format);
+  if (arguments.format != GraphFormat::binary && !text.ends_with('\n')) text += '\n';
+  if (arguments.output.empty()) {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+  } else {
+    AtomicFile file(arguments.output);
+    file.write(text);
+    file.commit();
+  }
   return 0;
 }
 

@@ -12,6 +12,7 @@
 #include "weft/cli/bundled_model.h"
 #include "weft/cli/interrupt.h"
 #include "weft/cli/json_output.h"
+#include "weft/cli/placement_table.h"
 #include "weft/cli/program.h"
 #include "weft/cli/sampling.h"
 #include "weft/cli/text_input.h"
@@ -85,6 +86,7 @@ int run(const RunArguments& arguments) {
                                              .profile = arguments.profile || !arguments.trace.empty(),
                                              .check_finite = arguments.check_nan,
                                              .canceled = InterruptGuard::interrupted});
+  if (arguments.explain) fmt::print(stderr, "{}", placement_table(model.executor()));
   RunReport report;
   report.load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   report.backend = model.backend();

@@ -20,6 +20,8 @@ int dispatch(const Arguments& arguments) {
     int operator()(const InspectArguments& a) const { return inspect(a); }
     int operator()(const VerifyArguments& a) const { return verify(a); }
     int operator()(const GraphArguments& a) const { return graph(a); }
+    int operator()(const GraphImportArguments& a) const { return graph_import(a); }
+    int operator()(const ExecArguments& a) const { return exec(a); }
     int operator()(const LogitsArguments& a) const { return logits(a); }
     int operator()(const TokenizeArguments& a) const { return tokenize(a); }
     int operator()(const OpsArguments& a) const { return ops(a); }

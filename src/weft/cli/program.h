@@ -15,6 +15,8 @@ int import(const ImportArguments& arguments);
 int inspect(const InspectArguments& arguments);
 int verify(const VerifyArguments& arguments);
 int graph(const GraphArguments& arguments);
+int graph_import(const GraphImportArguments& arguments);
+int exec(const ExecArguments& arguments);
 int logits(const LogitsArguments& arguments);
 int tokenize(const TokenizeArguments& arguments);
 int ops(const OpsArguments& arguments);

@@ -69,7 +69,9 @@ class Loader {
     check_declared(s);
     describe(s);
     check_text_hashes(s);
-    s.config = table_of(s, required(s, "config"));
+    // A graph says all there is to say of what is no language model.
+    if (s.find("config") != nullptr || s.frontmatter.find("config") != nullptr || !stores_graph(s))
+      s.config = table_of(s, required(s, "config"));
     read_tensors(s, required(s, "tensors"));
     attempt([&] { read_graph(s); });
     attempt([&] {
@@ -115,6 +117,8 @@ class Loader {
     if (section == nullptr) fail(ErrorKind::bad_file, "MissingSection", s.source, "section \"{}\" is missing", name);
     return *section;
   }
+
+  static bool stores_graph(const ModelState& s) { return s.find("graph") != nullptr || s.find("mir") != nullptr; }
 
   static void check_declared(ModelState& s) {
     std::vector<std::string_view> order;

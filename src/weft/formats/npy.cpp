@@ -81,7 +81,7 @@ class HeaderParser {
     if (!dtype || !fortran || !dims) refuse("'descr', 'fortran_order' and 'shape' are required");
     if (*fortran && dims->size() > 1)
       fail(ErrorKind::unsupported, "UnsupportedSourceType", where_,
-           "the array is in Fortran order; weft reads C order");
+           "the array is in Fortran order; weft reads C order (numpy.ascontiguousarray)");
     return {*dtype, std::move(*dims)};
   }
 
@@ -173,11 +173,12 @@ void write_npy(const std::filesystem::path& path, const Tensor& tensor) {
   writer.commit();
 }
 
-Tensor read_npy(const std::filesystem::path& path) {
-  const auto file = MappedFile::open(path);
-  ByteReader reader(file->bytes(), path.string());
+Tensor read_npy(const std::filesystem::path& path) { return read_npy(MappedFile::open(path)->bytes(), path.string()); }
+
+Tensor read_npy(std::span<const std::byte> bytes, const std::string& source) {
+  ByteReader reader(bytes, source);
   if (reader.remaining() < magic.size() || reader.text(magic.size(), "the magic") != magic)
-    fail(ErrorKind::bad_file, "NotNpy", path.string(), "not a .npy file");
+    fail(ErrorKind::bad_file, "NotNpy", source, "not a .npy file");
   const auto major = reader.read<std::uint8_t>("the version");
   reader.skip(1, "the version");
   if (major < 1 || major > 3)

@@ -1,9 +1,11 @@
 // NumPy's .npy files: one array, little-endian, C order. Plain element types only; a packed tensor is decoded first.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "weft/base/atomic_file.h"
@@ -33,5 +35,6 @@ WEFT_API void write_npy(const std::filesystem::path& path, const Tensor& tensor)
 // Versions 1 to 3 of the format. Errors: NotNpy, Truncated, InvalidField, UnsupportedVersion, UnsupportedSourceType
 // (big-endian, Fortran order, a type weft lacks), TensorSizeMismatch.
 WEFT_API Tensor read_npy(const std::filesystem::path& path);
+WEFT_API Tensor read_npy(std::span<const std::byte> bytes, const std::string& source);
 
 }  // namespace weft

@@ -64,9 +64,11 @@ ImportReport import_as_is(const Checkpoint& source, const std::filesystem::path&
   ModelWriter writer(source.name(), {.alignment = options.alignment});
   writer.set_lineage("source", source.path().filename().string());
   writer.set_lineage("format", source.format());
-  writer.set_section("card", "md", card(source));
-  write_config(source.config(), writer.config());
-  writer.config().set("context_length", source.config().max_position_embeddings);
+  if (source.config().hidden_size > 0) {
+    writer.set_section("card", "md", card(source));
+    write_config(source.config(), writer.config());
+    writer.config().set("context_length", source.config().max_position_embeddings);
+  }
   ImportReport report;
   report.graph_form = "graph";
   try {

@@ -31,8 +31,8 @@ void expect_language_model(const Graph& graph, std::int64_t vocab_size, const st
   });
   if (!has_ids || !has_logits || found.find(',') != std::string::npos)
     fail(ErrorKind::unsupported, "NotALanguageModel", where,
-         "the graph must take `{}` [n] alone and give `{}` [n, {}] f32; it takes {}", ids_input, logits_output,
-         vocab_size, found.empty() ? "nothing" : found);
+         "the graph must take `{}` [n] alone and give `{}` [n, {}] f32; it takes {} (weft exec runs any graph)",
+         ids_input, logits_output, vocab_size, found.empty() ? "nothing" : found);
 }
 
 }  // namespace

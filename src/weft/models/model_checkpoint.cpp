@@ -52,7 +52,10 @@ ChatSettings chat_settings_from(const ConfigTable& chat) {
 ModelCheckpoint::ModelCheckpoint(ModelFile file) : Checkpoint(file.path()), file_(std::move(file)) {
   format_ = "model";
   name_ = file_.name();
-  config_ = config_from_table(file_.config(), path_.string() + ", section config");
+  if (describes_decoder(file_.config()) || !(file_.graph() || file_.mir()))
+    config_ = config_from_table(file_.config(), path_.string() + ", section config");
+  else
+    config_.model_type = file_.config().find_string("model_type").value_or("main");
   sampling_ = sampling_from(file_.config());
   if (const auto chat = file_.chat()) chat_ = chat_settings_from(*chat);
   for (const ModelTensor& tensor : file_.tensors()) {

@@ -186,6 +186,12 @@ ModelConfig config_from_table(const ConfigTable& table, const std::string& where
   return config;
 }
 
+bool describes_decoder(const ConfigTable& table) {
+  if (table.has("architecture.hidden_size") || table.has("hidden_size")) return true;
+  const std::string type(table.find_string("model_type").value_or(""));
+  return std::find(architectures.begin(), architectures.end(), type) != architectures.end();
+}
+
 void write_config(const ModelConfig& config, ConfigTable& table) {
   table.set("model_type", config.model_type);
   const auto set = [&](const char* field, auto value) { table.set(fmt::format("architecture.{}", field), value); };

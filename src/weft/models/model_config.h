@@ -43,6 +43,9 @@ void expect_known_architecture(std::string_view name, const std::string& where);
 ModelConfig config_from_gguf(const GgufFile& file);
 // The same but for the architecture: a file that stores its graph may be of any.
 ModelConfig config_from_table(const ConfigTable& table, const std::string& where);
+// Whether the table describes a decoder, or is meant to: it says how wide one is, or names an architecture that weft
+// builds. What else a file holds runs by its stored graph.
+bool describes_decoder(const ConfigTable& table);
 void write_config(const ModelConfig& config, ConfigTable& table);
 
 }  // namespace weft

@@ -71,7 +71,12 @@ const Backend& CompiledProgram::place(std::int32_t index, const std::string& pre
   };
   // State is the program's own, so what appends to it always is too.
   const bool stateful = !node.schema->effects.slots.empty();
-  if (config.backend.empty() && !node.backend_hint.empty() && !stateful) consider(node.backend_hint, "hint");
+  if (config.backend.empty() && !node.backend_hint.empty()) {
+    if (!stateful || node.backend_hint == preferred)
+      consider(node.backend_hint, "hint");
+    else
+      tried = fmt::format("{}: what appends to a state runs with the program", node.backend_hint);
+  }
   consider(preferred, config.backend.empty() ? "default" : "forced");
   if (preferred != fallback_backend) consider(std::string(fallback_backend), "fallback");
   if (chosen == nullptr)

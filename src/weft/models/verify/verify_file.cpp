@@ -100,7 +100,7 @@ class Verifier {
     // A graph of its own makes a model of what weft has no builder for.
     const bool is_family = std::find(known.begin(), known.end(), type) != known.end();
     std::optional<ModelConfig> config;
-    if (!is_family && has_graph && !file->config().has("architecture.hidden_size"))
+    if (has_graph && !describes_decoder(file->config()))
       findings_.skipped(fmt::format("model_type \"{}\" is none that weft knows; the stored graph says all", type));
     else if (findings_.attempt([&] {
                config = config_from_table(file->config(), source_ + ", section config");
