@@ -16,7 +16,7 @@ struct Avx2Halves {
   };
   using U8 = I;
 
-  static constexpr int tile_panels = 1, tile_rows = 4, float_rows = 6, row_panels = 4, direct_rows = 2;
+  static constexpr int tile_panels = 1, tile_rows = 4, float_rows = 6, row_panels = 4, direct_rows = 1;
   static constexpr int prefetch_distance = 2048;
 
   static WEFT_INLINE __m256i load256(const void* in) { return _mm256_loadu_si256(static_cast<const __m256i*>(in)); }

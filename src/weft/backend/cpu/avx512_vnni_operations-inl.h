@@ -7,6 +7,7 @@ namespace weft::cpu {
 namespace {
 
 struct Avx512Vnni : Avx512 {
+  static constexpr int direct_rows = 4;
   static constexpr bool signs_bytes = false;
 
   template <int bits>
