@@ -1,17 +1,19 @@
 # One command for each thing a developer does; `make help` lists them. The building itself is CMake's: see
-# CMakePresets.json for the three configurations, which work without this file too.
+# CMakePresets.json for the configurations, which work without this file too.
 
 JOBS ?= $(shell nproc)
 MODEL ?=
 PROMPT ?= It is a truth universally acknowledged
 PREFIX ?= /usr/local
+FUZZ_SECONDS ?= 20
+FUZZ_TARGETS ?=
 
 program := build/release/weft
 cmake_build = cmake --build --preset $(1) --parallel $(JOBS)
 sources = $(shell find src tests bench -name '*.h' -o -name '*.cpp')
 
 .DEFAULT_GOAL := build
-.PHONY: help run build test test-release asan lint format size install clean
+.PHONY: help run build test test-release asan fuzz lint format size install clean
 
 help: ## list these goals
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -37,6 +39,10 @@ asan: setup-test build/asan/build.ninja ## the tests of parsers and memory under
 	@$(call cmake_build,asan)
 	@ctest --preset asan --parallel $(JOBS)
 
+fuzz: setup-fuzz build/fuzz/build.ninja ## hostile input, generated: each of FUZZ_TARGETS (all) for FUZZ_SECONDS (20)
+	@$(call cmake_build,fuzz)
+	@tests/fuzz/run.sh build/fuzz $(FUZZ_SECONDS) $(FUZZ_TARGETS)
+
 lint: ## style and structure checks (seconds, no build)
 	@python3 tests/checks/checks.py all
 
@@ -52,11 +58,13 @@ install: build ## install library, headers, CMake package and program under PREF
 clean: ## remove everything that was built
 	@rm -rf build
 
-.PHONY: setup-run setup-test
+.PHONY: setup-run setup-test setup-fuzz
 setup-run:
 	@tools/setup.sh run
 setup-test:
 	@tools/setup.sh test
+setup-fuzz:
+	@tools/setup.sh fuzz
 
 # Configured once; after that the build notices by itself what changed, except for the presets. The program alone
 # needs none of the test libraries: a first `make run` leaves the tests out until `make test` asks for them.
@@ -66,4 +74,8 @@ build/release/build.ninja: CMakePresets.json | setup-run
 
 build/asan/build.ninja: CMakePresets.json | setup-test
 	@cmake --preset asan
+	@touch $@
+
+build/fuzz/build.ninja: CMakePresets.json | setup-fuzz
+	@cmake --preset fuzz
 	@touch $@

@@ -127,8 +127,8 @@ void write_value(std::string& out, const TextValue& value, std::size_t depth) {
   const auto& table = std::get<TextTable>(value.data);
   out += '{';
   for (std::size_t i = 0; i < table.size(); ++i) {
-    out += fmt::format("{}\n{}{}: ", i == 0 ? "" : ",", indent, quoted_text(table[i].first));
-    write_value(out, table[i].second, depth + 1);
+    out += fmt::format("{}\n{}{}: ", i == 0 ? "" : ",", indent, quoted_text(table[i].key));
+    write_value(out, table[i].value, depth + 1);
   }
   out += table.empty() ? std::string("}") : fmt::format("\n{}}}", std::string(depth * 2, ' '));
 }

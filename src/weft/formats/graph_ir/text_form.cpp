@@ -69,7 +69,7 @@ TextTable params_to_tree(const Op& op, const OpDef& def) {
   for (std::size_t i = 0; i < def.fields.size(); ++i) {
     const Field& field = def.fields[i];
     if (field.wire == Wire::optional_f32 && !std::get<std::optional<float>>(op.params[i])) continue;
-    table.emplace_back(field.name, param_to_tree(field, op.params[i]));
+    table.emplace_back(std::string(field.name), param_to_tree(field, op.params[i]));
   }
   return table;
 }
@@ -185,9 +185,9 @@ class FormReader {
       return narrowed;
     }
     const auto* object = value.get_if<TextTable>();
-    if (object == nullptr || language_ != "Json" || object->size() != 1 || object->front().first != float_key)
+    if (object == nullptr || language_ != "Json" || object->size() != 1 || object->front().key != float_key)
       return std::nullopt;
-    const std::string& spelled = string(object->front().second, what);
+    const std::string& spelled = string(object->front().value, what);
     if (spelled == "nan") return std::numeric_limits<float>::quiet_NaN();
     if (spelled == "inf") return std::numeric_limits<float>::infinity();
     if (spelled == "-inf") return -std::numeric_limits<float>::infinity();

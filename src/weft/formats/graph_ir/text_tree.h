@@ -5,15 +5,15 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <variant>
 #include <vector>
 
 namespace weft::graph_ir {
 
 struct TextValue;
+struct TextMember;
 using TextArray = std::vector<TextValue>;
-using TextTable = std::vector<std::pair<std::string, TextValue>>;  // in the order written; keys are unique
+using TextTable = std::vector<TextMember>;  // in the order written; keys are unique
 
 struct TextValue {
   std::variant<bool, std::int64_t, double, std::string, TextArray, TextTable> data;
@@ -24,6 +24,11 @@ struct TextValue {
     return std::get_if<T>(&data);
   }
   const TextValue* find(std::string_view key) const;  // of a table
+};
+
+struct TextMember {
+  std::string key;
+  TextValue value;
 };
 
 // The shortest decimal that reads back to the same f32 even by way of f64, with a '.' or exponent so that it reads as a
