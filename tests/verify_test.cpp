@@ -336,8 +336,7 @@ TEST_F(VerifyTest, Graph) {
   // What contradicts the weights, or itself.
   EXPECT_EQ(graph([&](graph_ir::Graph& g) { node(g, graph_ir::Tag::matmul).inputs[1] = "model.absent"; }),
             Codes{"WeightMissing"});
-  EXPECT_EQ(graph([&](graph_ir::Graph& g) { node(g, graph_ir::Tag::matmul).inputs[1] = norm; }),
-            Codes{"RankMismatch"});
+  EXPECT_EQ(graph([&](graph_ir::Graph& g) { node(g, graph_ir::Tag::matmul).inputs[1] = norm; }), Codes{"RankMismatch"});
   EXPECT_EQ(graph([&](graph_ir::Graph& g) { g.outputs = {"nothing"}; }), Codes{"OutputUndefined"});
   // weft's own form of a graph; and one that would take 64 GB to run.
   const auto with_mir = [&](const Graph& mir) {
