@@ -8,7 +8,7 @@
 namespace weft::cpu {
 namespace {
 
-// Columns that many-row kernels unpack at a time: two panels of them and some rows of activations fit the L1 cache.
+// Columns that many-row kernels unpack at a time: two panels of integers fit the second cache, two of floats the first.
 constexpr std::int64_t integer_slab = 2048, float_slab = 256;
 
 template <class L>
