@@ -1,6 +1,6 @@
 // Scaled dot-product attention over a KV cache: softmax(scale q k^T) v, as the op Attention defines it.
 //
-// Keys are taken in chunks of 512 from key 0. Each chunk gives a partial result against its own maximum, and partial
+// Keys are taken in chunks of 1024 from key 0. Each chunk gives a partial result against its own maximum, and partial
 // results are joined in the order of the chunks, so a query's result depends on its own inputs and keys alone: not on
 // the other rows, the batch or the threads. Nothing is allocated.
 #pragma once

@@ -204,10 +204,10 @@ std::vector<Case> cases() {
   std::vector<Case> list = {
       {.rows = 1, .keys = 1},
       {.heads = 4, .kv_heads = 2, .head_dim = 128, .v_head_dim = 128, .rows = 1, .keys = 17},
-      {.heads = 4, .kv_heads = 2, .head_dim = 128, .v_head_dim = 128, .rows = 1, .keys = 1500},
+      {.heads = 4, .kv_heads = 2, .head_dim = 128, .v_head_dim = 128, .rows = 1, .keys = 2500},
       {.heads = 3, .kv_heads = 3, .head_dim = 64, .v_head_dim = 64, .rows = 130, .keys = 130},
-      {.heads = 8, .kv_heads = 2, .head_dim = 80, .v_head_dim = 48, .rows = 33, .keys = 700},
-      {.heads = 71, .kv_heads = 1, .head_dim = 33, .v_head_dim = 20, .rows = 3, .keys = 530},
+      {.heads = 8, .kv_heads = 2, .head_dim = 80, .v_head_dim = 48, .rows = 33, .keys = 1212},
+      {.heads = 71, .kv_heads = 1, .head_dim = 33, .v_head_dim = 20, .rows = 3, .keys = 1042},
       {.heads = 2, .kv_heads = 2, .head_dim = 7, .v_head_dim = 5, .rows = 9, .keys = 40, .causal = false},
       {.heads = 4, .kv_heads = 2, .head_dim = 32, .v_head_dim = 96, .rows = 5, .keys = 1100, .window = 600},
       {.heads = 4, .kv_heads = 2, .head_dim = 32, .v_head_dim = 32, .rows = 40, .keys = 1100, .window = 7},
@@ -227,8 +227,8 @@ std::vector<Case> cases() {
        .keys = 1030,
        .softcap = 3,
        .sink = true},
-      {.heads = 2, .kv_heads = 1, .head_dim = 24, .v_head_dim = 24, .rows = 4, .keys = 600, .bias = true},
-      {.heads = 2, .kv_heads = 1, .head_dim = 24, .v_head_dim = 24, .rows = 4, .keys = 600, .mask = true},
+      {.heads = 2, .kv_heads = 1, .head_dim = 24, .v_head_dim = 24, .rows = 4, .keys = 1112, .bias = true},
+      {.heads = 2, .kv_heads = 1, .head_dim = 24, .v_head_dim = 24, .rows = 4, .keys = 1112, .mask = true},
       {.heads = 2,
        .kv_heads = 2,
        .head_dim = 24,
@@ -242,7 +242,7 @@ std::vector<Case> cases() {
        .mask = true},
   };
   for (std::int64_t rows = 1; rows <= 17; ++rows)
-    list.push_back({.heads = 2, .kv_heads = 1, .head_dim = 40, .v_head_dim = 40, .rows = rows, .keys = 500 + rows});
+    list.push_back({.heads = 2, .kv_heads = 1, .head_dim = 40, .v_head_dim = 40, .rows = rows, .keys = 1012 + rows});
   return list;
 }
 
@@ -263,7 +263,7 @@ TEST(CpuAttention, AgreesWithF64AtEveryLevelOnAnyThreads) {
 }
 
 TEST(CpuAttention, RowsOfAStepEqualStepsOfOneRow) {
-  for (const std::int64_t past : {0, 5, 508, 1021})
+  for (const std::int64_t past : {0, 5, 508, 1021, 2045})
     for (const std::int64_t window : {0, 300})
       for (std::int64_t rows = 1; rows <= 8; ++rows)
         for (const DType dtype : kv_dtypes) {
@@ -301,17 +301,17 @@ TEST(CpuAttention, RowsOfAStepEqualStepsOfOneRow) {
 // Many rows of several tiles against the same rows in small steps.
 TEST(CpuAttention, TilesDoNotShowInTheResult) {
   for (const DType dtype : kv_dtypes) {
-    Problem all({.heads = 4, .kv_heads = 2, .head_dim = 32, .v_head_dim = 32, .rows = 150, .keys = 700}, dtype);
+    Problem all({.heads = 4, .kv_heads = 2, .head_dim = 32, .v_head_dim = 32, .rows = 150, .keys = 1212}, dtype);
     for (const CpuLevel level : supported_cpu_levels()) {
       all.fill(level);
       const std::vector<float> together = all.run(level, 2);
       std::vector<float> steps(together.size());
-      AlignedBytes scratch(attention_scratch_bytes(all.layout_, 4, 7, 700, 2));
+      AlignedBytes scratch(attention_scratch_bytes(all.layout_, 4, 7, 1212, 2));
       ThreadPool pool(2);
       for (std::int64_t row = 0; row < 150; row += 7) {
         AttentionArgs a = all.args(level, steps.data());
         a.rows = std::min<std::int64_t>(7, 150 - row);
-        a.keys = 550 + row + a.rows;
+        a.keys = 1062 + row + a.rows;
         a.q.data += row * a.q.row_stride;
         a.output.data += row * a.output.row_stride;
         a.scratch = {scratch.data(), scratch.bytes.size()};
@@ -360,8 +360,8 @@ TEST(CpuAttention, AgreesWithTheReferenceKernelOfTheOp) {
                .head_dim = 24,
                .v_head_dim = 24,
                .rows = 11,
-               .keys = 530,
-               .window = 515,
+               .keys = 1042,
+               .window = 1027,
                .softcap = 4,
                .sink = true};
   Problem problem(c, DType::f32);
@@ -371,7 +371,7 @@ TEST(CpuAttention, AgreesWithTheReferenceKernelOfTheOp) {
        {"num_kv_heads", std::int64_t{2}},
        {"head_dim", std::int64_t{24}},
        {"causal", true},
-       {"window_keys", std::int64_t{515}},
+       {"window_keys", std::int64_t{1027}},
        {"softcap", 4.0},
        {"layout", std::string("packed")},
        {"k_layout", std::string("packed")},
