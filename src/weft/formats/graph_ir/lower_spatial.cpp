@@ -18,6 +18,16 @@ struct Shuffle {
   std::vector<std::int64_t> order;
   weft::Shape joined;
 
+  // One that leaves the first `lead` axes where they are.
+  static Shuffle behind(const weft::Shape& shape, std::size_t lead) {
+    Shuffle shuffle;
+    for (std::size_t i = 0; i < lead; ++i) {
+      shuffle.apart.push_back(shape[i]);
+      shuffle.joined.push_back(shape[i]);
+      shuffle.order.push_back(static_cast<std::int64_t>(i));
+    }
+    return shuffle;
+  }
   Value apply(LowerContext& c, Value x) const { return c.reshape(c.transpose(c.reshape(x, apart), order), joined); }
 };
 
@@ -56,12 +66,7 @@ void lower_pixel_shuffle(LowerContext& c) {
   const weft::Dim factor(word(c, "upscale_factor"));
   const std::size_t lead = shape.rank() - 3;
   const weft::Dim channels(c.known_size(shape[lead], "the channels") / *(factor * factor).value());
-  Shuffle shuffle;
-  for (std::size_t i = 0; i < lead; ++i) {
-    shuffle.apart.push_back(shape[i]);
-    shuffle.joined.push_back(shape[i]);
-    shuffle.order.push_back(static_cast<std::int64_t>(i));
-  }
+  Shuffle shuffle = Shuffle::behind(shape, lead);
   const auto first = static_cast<std::int64_t>(lead);
   for (const weft::Dim& dim : {channels, factor, factor, shape[lead + 1], shape[lead + 2]})
     shuffle.apart.push_back(dim);
@@ -78,12 +83,7 @@ void lower_pixel_unshuffle(LowerContext& c) {
   const std::size_t lead = shape.rank() - 3;
   const weft::Dim r(factor), rows(c.known_size(shape[lead + 1], "the height") / factor),
       columns(c.known_size(shape[lead + 2], "the width") / factor);
-  Shuffle shuffle;
-  for (std::size_t i = 0; i < lead; ++i) {
-    shuffle.apart.push_back(shape[i]);
-    shuffle.joined.push_back(shape[i]);
-    shuffle.order.push_back(static_cast<std::int64_t>(i));
-  }
+  Shuffle shuffle = Shuffle::behind(shape, lead);
   const auto first = static_cast<std::int64_t>(lead);
   for (const weft::Dim& dim : {shape[lead], rows, r, columns, r}) shuffle.apart.push_back(dim);
   for (const std::int64_t axis : {0, 2, 4, 1, 3}) shuffle.order.push_back(first + axis);  // C, r, r, H, W
