@@ -73,11 +73,11 @@ class Loader {
     if (s.find("config") != nullptr || s.frontmatter.find("config") != nullptr || !stores_graph(s))
       s.config = table_of(s, required(s, "config"));
     read_tensors(s, required(s, "tensors"));
-    attempt([&] { read_graph(s); });
-    attempt([&] {
+    attempt(options_.problems, [&] { read_graph(s); });
+    attempt(options_.problems, [&] {
       if (const ModelSection* mir = s.find("mir")) s.mir = bytes_of(s, *mir);
     });
-    attempt([&] {
+    attempt(options_.problems, [&] {
       if (const ModelSection* chat = s.find("chat")) s.chat = table_of(s, *chat);
     });
     const ModelEntry* weights = s.frontmatter.find("weights");
@@ -87,24 +87,13 @@ class Loader {
   }
 
  private:
-  // A step whose failure leaves the rest of the file readable.
-  template <class Step>
-  void attempt(Step step) const {
-    try {
-      step();
-    } catch (const Error& error) {
-      if (options_.problems == nullptr) throw;
-      options_.problems->push_back(error);
-    }
-  }
-
   void check_weights_size(const ModelState& s) const {
     const ModelEntry* entry = s.frontmatter.find("weights");
     if (entry == nullptr)
       fail(ErrorKind::bad_file, "MissingSection", s.source, "section \"weights\" is not declared in [[files]]");
     if (!entry->size)
       fail(ErrorKind::bad_file, "MissingField", s.source, "the entry of section \"weights\" in [[files]] has no size");
-    attempt([&] {
+    attempt(options_.problems, [&] {
       if (*entry->size != s.weights.size())
         fail(ErrorKind::bad_file, "WeightsSizeMismatch", s.source,
              "the weights are declared as {} bytes, but {} follow the text; {}", *entry->size, s.weights.size(),
@@ -155,7 +144,7 @@ class Loader {
     for (const ModelSection& section : s.sections) {
       const ModelEntry* entry = s.frontmatter.find(section.name);
       if (entry != nullptr && entry->sha256)
-        attempt([&] {
+        attempt(options_.problems, [&] {
           check_hash(std::as_bytes(std::span(section.text)), *entry->sha256, s.where(section),
                      fmt::format("section {}", section.name));
         });

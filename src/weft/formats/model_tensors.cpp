@@ -38,7 +38,7 @@ class IndexReader {
     collect();
     std::vector<ModelTensor> tensors;
     tensors.reserve(entries_.size());
-    for (Entry& entry : entries_) attempt([&] { tensors.push_back(checked(entry)); });
+    for (Entry& entry : entries_) attempt(options_.problems, [&] { tensors.push_back(checked(entry)); });
     entries_.clear();
     check_overlap(tensors);
     if (options_.version == 1) check_scales(tensors);
@@ -48,16 +48,6 @@ class IndexReader {
   }
 
  private:
-  template <class Step>
-  void attempt(Step step) const {
-    try {
-      step();
-    } catch (const Error& error) {
-      if (options_.problems == nullptr) throw;
-      options_.problems->push_back(error);
-    }
-  }
-
   // A name in the text: the path's parts joined, since an unquoted header splits it at its dots.
   static std::string joined(const std::vector<std::string>& path, std::size_t parts) {
     std::string name = path[0];
@@ -222,7 +212,7 @@ class IndexReader {
     for (std::size_t i = 0; i < order.size(); ++i) {
       const ModelTensor& tensor = *order[i];
       if (i > 0 && tensor.offset == order[i - 1]->offset && tensor.bytes == order[i - 1]->bytes) continue;
-      attempt([&] {
+      attempt(options_.problems, [&] {
         if (tensor.offset < end)
           fail(ErrorKind::bad_file, "TensorOverlap", where_, "tensors \"{}\" and \"{}\" overlap", order[i - 1]->name,
                tensor.name);
@@ -239,7 +229,7 @@ class IndexReader {
 
   void check_scales(const std::vector<ModelTensor>& tensors) const {
     for (const ModelTensor& tensor : tensors)
-      attempt([&] {
+      attempt(options_.problems, [&] {
         if (tensor.dtype == DType::ternary && index_.count(tensor.name + ".scale") == 0)
           fail(ErrorKind::bad_file, "MissingScale", where_, "ternary tensor \"{}\" has no tensor \"{}.scale\"",
                tensor.name, tensor.name);

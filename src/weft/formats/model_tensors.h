@@ -14,6 +14,17 @@
 
 namespace weft {
 
+// A step whose failure leaves the rest of a file readable: an error goes to `problems`, where there is such a list.
+template <class Step>
+void attempt(std::vector<Error>* problems, Step step) {
+  try {
+    step();
+  } catch (const Error& error) {
+    if (problems == nullptr) throw;
+    problems->push_back(error);
+  }
+}
+
 struct TensorIndexOptions {
   std::int64_t version = 2;
   bool canonical_only = false;
