@@ -1,6 +1,7 @@
 // Many rows against integer weights on a tile unit: tiles make the exact integer sums of each group, AVX-512 scales
 // and adds them in the order of linear.h, so the bits are those of every other level. Included as
-// linear_kernels-inl.h is, inside a target with AVX-512 VNNI; the unit is the CPU's, or an emulation of it in tests.
+// linear_kernels-inl.h is, inside a target with AVX-512 VNNI and after linear_levels.h; the unit is the CPU's, or an
+// emulation of it in tests.
 #pragma once
 
 #include "weft/backend/cpu/avx512_vnni_operations-inl.h"
@@ -166,14 +167,25 @@ struct AmxLinear {
       });
     }
     if (tiled < x.rows)
-      Vector::integer(weight, x.from_row(tiled, x.rows - tiled), first, last, y + tiled * y_stride, y_stride, scratch);
+      avx512_vnni_linear.integer(weight, x.from_row(tiled, x.rows - tiled), first, last, y + tiled * y_stride, y_stride,
+                                 scratch);
   }
 
-  static std::size_t scratch_bytes(std::int64_t rows) { return std::max(sizeof(Scratch), Vector::scratch_bytes(rows)); }
-
-  static constexpr LinearKernels kernels() {
-    return {CpuLevel::amx, Vector::quantize, scratch_bytes, integer, Vector::floating};
+  static std::size_t scratch_bytes(std::int64_t rows) {
+    return std::max(sizeof(Scratch), avx512_vnni_linear.scratch_bytes(rows));
   }
+
+  // What tiles do not do is the level below's, compiled once.
+  static void quantize(const float* x, std::int64_t x_stride, std::int64_t first, std::int64_t last,
+                       const MutableQuantizedRows& out) {
+    avx512_vnni_linear.quantize(x, x_stride, first, last, out);
+  }
+  static void floating(const PackedMatrix& weight, const float* x, std::int64_t x_stride, std::int64_t rows,
+                       std::int64_t first, std::int64_t last, float* y, std::int64_t y_stride, std::byte* scratch) {
+    avx512_vnni_linear.floating(weight, x, x_stride, rows, first, last, y, y_stride, scratch);
+  }
+
+  static constexpr LinearKernels kernels() { return {CpuLevel::amx, quantize, scratch_bytes, integer, floating}; }
 };
 
 }  // namespace
