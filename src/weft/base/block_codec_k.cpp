@@ -8,8 +8,6 @@
 namespace weft::codec {
 namespace {
 
-constexpr int size = 256;
-
 // Six-bit scales and minima of the eight sub-blocks of Q4_K and Q5_K, in twelve bytes: those of sub-blocks 0-3 in the
 // low six bits of bytes 0-3 and 4-7, those of 4-7 as nibbles of bytes 8-11 with their top bits above the former.
 struct SubScales {
@@ -63,10 +61,10 @@ float quotient(float value, float by) { return by == 0 ? 0 : value / by; }
 // Values approximated as d S q - dmin M, with 0 <= q <= levels and 0 <= S, M <= top; sub-blocks of `width` values.
 template <int width, int levels, int top>
 struct Asymmetric {
-  static constexpr int parts = size / width;
+  static constexpr int parts = super_block_size / width;
   float d = 0, dmin = 0;
   std::array<int, parts> scale{}, min{};
-  std::array<int, size> q{};
+  std::array<int, super_block_size> q{};
 
   Asymmetric(const float* in, std::uint8_t* d_out, std::uint8_t* dmin_out) {
     std::array<float, parts> s, m;
@@ -93,7 +91,7 @@ template <int low, int high, int top>
 struct Symmetric {
   float d = 0;
   std::array<int, 16> scale{};
-  std::array<int, size> q{};
+  std::array<int, super_block_size> q{};
 
   Symmetric(const float* in, std::uint8_t* d_out) {
     std::array<float, 16> s;
@@ -240,19 +238,19 @@ void pack_q5_k(const int* scale, const int* min, const int* q, std::uint8_t* out
 
 void pack_q6_k(const int* scale, const int* q, std::uint8_t* out) {
   for (int p = 0; p < 16; ++p) out[192 + p] = static_cast<std::uint8_t>(scale[p]);
-  std::array<int, size> low;
-  std::transform(q, q + size, low.begin(), [](int code) { return code + 32; });
+  std::array<int, super_block_size> low;
+  std::transform(q, q + super_block_size, low.begin(), [](int code) { return code + 32; });
   for (int i = 0; i < 128; ++i) {
     const int at = 128 * (i / 64) + i % 64;
     out[i] = static_cast<std::uint8_t>((low[at] & 15) | ((low[at + 64] & 15) << 4));
   }
-  std::array<int, size> high;
+  std::array<int, super_block_size> high;
   std::transform(low.begin(), low.end(), high.begin(), [](int code) { return code >> 4; });
   pack_crumbs(high.data(), out + 128);
 }
 
 std::int64_t encode_q2_k(const float* in, std::int64_t blocks, std::uint8_t* out) {
-  for (std::int64_t b = 0; b < blocks; ++b, in += size, out += 84) {
+  for (std::int64_t b = 0; b < blocks; ++b, in += super_block_size, out += 84) {
     const Asymmetric<16, 3, 15> codes(in, out + 80, out + 82);
     if (!codes.fits()) return b;
     pack_q2_k(codes.scale.data(), codes.min.data(), codes.q.data(), out);
@@ -261,7 +259,7 @@ std::int64_t encode_q2_k(const float* in, std::int64_t blocks, std::uint8_t* out
 }
 
 std::int64_t encode_q3_k(const float* in, std::int64_t blocks, std::uint8_t* out) {
-  for (std::int64_t b = 0; b < blocks; ++b, in += size, out += 110) {
+  for (std::int64_t b = 0; b < blocks; ++b, in += super_block_size, out += 110) {
     const Symmetric<-4, 3, 31> codes(in, out + 108);
     if (!codes.fits()) return b;
     pack_q3_k(codes.scale.data(), codes.q.data(), out);
@@ -270,7 +268,7 @@ std::int64_t encode_q3_k(const float* in, std::int64_t blocks, std::uint8_t* out
 }
 
 std::int64_t encode_q4_k(const float* in, std::int64_t blocks, std::uint8_t* out) {
-  for (std::int64_t b = 0; b < blocks; ++b, in += size, out += 144) {
+  for (std::int64_t b = 0; b < blocks; ++b, in += super_block_size, out += 144) {
     const Asymmetric<32, 15, 63> codes(in, out, out + 2);
     if (!codes.fits()) return b;
     pack_q4_k(codes.scale.data(), codes.min.data(), codes.q.data(), out);
@@ -279,7 +277,7 @@ std::int64_t encode_q4_k(const float* in, std::int64_t blocks, std::uint8_t* out
 }
 
 std::int64_t encode_q5_k(const float* in, std::int64_t blocks, std::uint8_t* out) {
-  for (std::int64_t b = 0; b < blocks; ++b, in += size, out += 176) {
+  for (std::int64_t b = 0; b < blocks; ++b, in += super_block_size, out += 176) {
     const Asymmetric<32, 31, 63> codes(in, out, out + 2);
     if (!codes.fits()) return b;
     pack_q5_k(codes.scale.data(), codes.min.data(), codes.q.data(), out);
@@ -288,7 +286,7 @@ std::int64_t encode_q5_k(const float* in, std::int64_t blocks, std::uint8_t* out
 }
 
 std::int64_t encode_q6_k(const float* in, std::int64_t blocks, std::uint8_t* out) {
-  for (std::int64_t b = 0; b < blocks; ++b, in += size, out += 210) {
+  for (std::int64_t b = 0; b < blocks; ++b, in += super_block_size, out += 210) {
     const Symmetric<-32, 31, 127> codes(in, out + 208);
     if (!codes.fits()) return b;
     pack_q6_k(codes.scale.data(), codes.q.data(), out);

@@ -11,6 +11,9 @@
 
 namespace weft::codec {
 
+// Values in a block of the 32-value formats and of the K formats.
+inline constexpr int block_size = 32, super_block_size = 256;
+
 using DecodeBlocks = void (*)(const std::uint8_t* in, std::int64_t blocks, float* out);
 // Returns the index of the first block whose scale does not fit the format, or -1.
 using EncodeBlocks = std::int64_t (*)(const float* in, std::int64_t blocks, std::uint8_t* out);

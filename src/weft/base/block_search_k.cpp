@@ -9,7 +9,6 @@
 namespace weft::codec {
 namespace {
 
-constexpr int size = 256;
 constexpr int rounds = 2;
 
 // A scale as the file will hold it: its f16, and its value in the block's own unit.
@@ -29,10 +28,10 @@ int near(float value, float unit, int low, int high) { return unit == 0 ? 0 : ro
 template <int width, int levels, int top>
 class AsymmetricSearch {
  public:
-  static constexpr int parts = size / width;
+  static constexpr int parts = super_block_size / width;
   HalfScale d, dmin;
   std::array<int, parts> scale{}, min{};
-  std::array<int, size> q{};
+  std::array<int, super_block_size> q{};
 
   explicit AsymmetricSearch(const float* in) : block_(in) {
     if (block_.zero || !block_.finite) return;
@@ -118,7 +117,7 @@ class AsymmetricSearch {
     return {d, dmin};
   }
 
-  SearchBlock<size> block_;
+  SearchBlock<super_block_size> block_;
 };
 
 // d S q, with low <= q <= high and -top - 1 <= S <= top; sixteen sub-blocks of sixteen values.
@@ -127,7 +126,7 @@ class SymmetricSearch {
  public:
   HalfScale d;
   std::array<int, 16> scale{};
-  std::array<int, size> q{};
+  std::array<int, super_block_size> q{};
 
   explicit SymmetricSearch(const float* in) : block_(in) {
     if (block_.zero || !block_.finite) return;
@@ -188,13 +187,13 @@ class SymmetricSearch {
     return uu > 0 ? HalfScale(xu / uu, block_.exponent) : d;
   }
 
-  SearchBlock<size> block_;
+  SearchBlock<super_block_size> block_;
 };
 
 }  // namespace
 
 std::int64_t search_q2_k(const float* in, std::int64_t blocks, std::uint8_t* out) {
-  for (std::int64_t b = 0; b < blocks; ++b, in += size, out += 84) {
+  for (std::int64_t b = 0; b < blocks; ++b, in += super_block_size, out += 84) {
     const AsymmetricSearch<16, 3, 15> found(in);
     if (!found.fits()) return b;
     store(out + 80, found.d.half);
@@ -205,7 +204,7 @@ std::int64_t search_q2_k(const float* in, std::int64_t blocks, std::uint8_t* out
 }
 
 std::int64_t search_q3_k(const float* in, std::int64_t blocks, std::uint8_t* out) {
-  for (std::int64_t b = 0; b < blocks; ++b, in += size, out += 110) {
+  for (std::int64_t b = 0; b < blocks; ++b, in += super_block_size, out += 110) {
     const SymmetricSearch<-4, 3, 31, 8> found(in);
     if (!found.fits()) return b;
     store(out + 108, found.d.half);
@@ -215,7 +214,7 @@ std::int64_t search_q3_k(const float* in, std::int64_t blocks, std::uint8_t* out
 }
 
 std::int64_t search_q4_k(const float* in, std::int64_t blocks, std::uint8_t* out) {
-  for (std::int64_t b = 0; b < blocks; ++b, in += size, out += 144) {
+  for (std::int64_t b = 0; b < blocks; ++b, in += super_block_size, out += 144) {
     const AsymmetricSearch<32, 15, 63> found(in);
     if (!found.fits()) return b;
     store(out, found.d.half);
@@ -226,7 +225,7 @@ std::int64_t search_q4_k(const float* in, std::int64_t blocks, std::uint8_t* out
 }
 
 std::int64_t search_q5_k(const float* in, std::int64_t blocks, std::uint8_t* out) {
-  for (std::int64_t b = 0; b < blocks; ++b, in += size, out += 176) {
+  for (std::int64_t b = 0; b < blocks; ++b, in += super_block_size, out += 176) {
     const AsymmetricSearch<32, 31, 63> found(in);
     if (!found.fits()) return b;
     store(out, found.d.half);
@@ -237,7 +236,7 @@ std::int64_t search_q5_k(const float* in, std::int64_t blocks, std::uint8_t* out
 }
 
 std::int64_t search_q6_k(const float* in, std::int64_t blocks, std::uint8_t* out) {
-  for (std::int64_t b = 0; b < blocks; ++b, in += size, out += 210) {
+  for (std::int64_t b = 0; b < blocks; ++b, in += super_block_size, out += 210) {
     const SymmetricSearch<-32, 31, 127, 4> found(in);
     if (!found.fits()) return b;
     store(out + 208, found.d.half);
