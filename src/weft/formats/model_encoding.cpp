@@ -10,13 +10,13 @@ namespace {
 
 using Named = std::pair<std::string_view, DType>;
 
-constexpr std::array<Named, 5> canonical{{{"u32", DType::fx16_16},
-                                          {"u16", DType::fx8_8},
-                                          {"q8", DType::q8},
-                                          {"q4", DType::q4},
-                                          {"ternary", DType::ternary}}};
+constexpr std::array<Named, 5> canonical_names{{{"u32", DType::fx16_16},
+                                                {"u16", DType::fx8_8},
+                                                {"q8", DType::q8},
+                                                {"q4", DType::q4},
+                                                {"ternary", DType::ternary}}};
 
-constexpr std::array<Named, 5> legacy{
+constexpr std::array<Named, 5> legacy_names{
     {{"u32", DType::f32}, {"u16", DType::f16}, {"q8", DType::q8_0}, {"q4", DType::q4_0}, {"ternary", DType::ternary}}};
 
 constexpr std::array<Named, 24> extended{{{"f32", DType::f32},
@@ -48,7 +48,7 @@ constexpr std::array<Named, 24> extended{{{"f32", DType::f32},
 }  // namespace
 
 std::optional<ModelEncoding> model_encoding(std::string_view name, std::int64_t version) {
-  for (const auto& [known, dtype] : version == 1 ? legacy : canonical)
+  for (const auto& [known, dtype] : version == 1 ? legacy_names : canonical_names)
     if (known == name) return ModelEncoding{dtype, true, version == 1 && dtype == DType::ternary};
   for (const auto& [known, dtype] : extended)
     if (known == name) return ModelEncoding{dtype, false, false};
@@ -56,7 +56,7 @@ std::optional<ModelEncoding> model_encoding(std::string_view name, std::int64_t 
 }
 
 std::string_view model_encoding_name(DType dtype) {
-  for (const auto& [name, known] : canonical)
+  for (const auto& [name, known] : canonical_names)
     if (known == dtype) return name;
   for (const auto& [name, known] : extended)
     if (known == dtype) return name;

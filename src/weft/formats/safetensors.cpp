@@ -33,7 +33,7 @@ constexpr std::array<std::pair<std::string_view, DType>, 13> element_types{{{"F3
                                                                             {"I64", DType::i64},
                                                                             {"U64", DType::u64}}};
 
-struct Entry {
+struct StoredTensor {
   std::string name;
   DType dtype = DType::f32;
   std::vector<std::int64_t> dims;
@@ -68,7 +68,7 @@ std::vector<std::uint64_t> numbers(const Json& entry, const char* key, std::size
   return values;
 }
 
-Entry entry_of(const std::string& name, const Json& json, const std::string& where) {
+StoredTensor entry_of(const std::string& name, const Json& json, const std::string& where) {
   if (!json.is_object()) fail(ErrorKind::bad_file, "InvalidField", where, "expected an object");
   const auto type = json.find("dtype");
   if (type == json.end() || !type->is_string())
@@ -78,7 +78,7 @@ Entry entry_of(const std::string& name, const Json& json, const std::string& whe
                                   [&](const auto& candidate) { return candidate.first == spelled; });
   if (known == element_types.end())
     fail(ErrorKind::unsupported, "UnsupportedSourceType", where, "weft does not read element type \"{}\"", spelled);
-  Entry entry{.name = name, .dtype = known->second, .dims = {}};
+  StoredTensor entry{.name = name, .dtype = known->second, .dims = {}};
   for (const std::uint64_t dim : numbers(json, "shape", 32, where))
     entry.dims.push_back(static_cast<std::int64_t>(dim));
   const auto offsets = numbers(json, "data_offsets", 2, where);
@@ -93,11 +93,12 @@ Entry entry_of(const std::string& name, const Json& json, const std::string& whe
 }
 
 // The data is all of the tensors' bytes, each once.
-void expect_tiled(std::vector<Entry>& entries, std::uint64_t size, const std::string& source) {
-  std::sort(entries.begin(), entries.end(),
-            [](const Entry& a, const Entry& b) { return std::pair(a.begin, a.end) < std::pair(b.begin, b.end); });
+void expect_tiled(std::vector<StoredTensor>& entries, std::uint64_t size, const std::string& source) {
+  std::sort(entries.begin(), entries.end(), [](const StoredTensor& a, const StoredTensor& b) {
+    return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
+  });
   std::uint64_t at = 0;
-  for (const Entry& entry : entries) {
+  for (const StoredTensor& entry : entries) {
     if (entry.begin != at)
       fail(ErrorKind::bad_file, "TensorOverlap", fmt::format("{}, tensor \"{}\"", source, entry.name),
            "its data begins at {}, where the tensor before it ends at {}", entry.begin, at);
@@ -122,12 +123,12 @@ std::map<std::string, Tensor> read_safetensors(const FileBytes& file, const std:
   const std::string where = reader.where();
   const Json index = parse_index(reader.text(length, "the index"), where);
   if (!index.is_object()) fail(ErrorKind::bad_file, "InvalidField", where, "the index must be an object");
-  std::vector<Entry> entries;
+  std::vector<StoredTensor> entries;
   for (const auto& [name, json] : index.items())
     if (name != "__metadata__") entries.push_back(entry_of(name, json, fmt::format("{}, tensor \"{}\"", source, name)));
   expect_tiled(entries, reader.remaining(), source);
   std::map<std::string, Tensor> tensors;
-  for (Entry& entry : entries)
+  for (StoredTensor& entry : entries)
     tensors.emplace(std::move(entry.name),
                     view_or_copy(file, reader.offset() + entry.begin, entry.dtype, std::move(entry.dims)));
   return tensors;

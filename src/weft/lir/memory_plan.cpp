@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "weft/base/fail.h"
+#include "weft/base/round_up.h"
 
 namespace weft::lir {
 namespace {
@@ -18,7 +19,7 @@ struct Item {
 std::uint64_t aligned(std::uint64_t bytes) {
   if (bytes > UINT64_MAX - arena_alignment)
     fail(ErrorKind::out_of_memory, "SizeOverflow", "arena", "it exceeds 64 bits");
-  return (bytes + arena_alignment - 1) / arena_alignment * arena_alignment;
+  return round_up<std::uint64_t>(bytes, arena_alignment);
 }
 
 // Largest first, each at the lowest offset of the tightest gap between those that live with it.

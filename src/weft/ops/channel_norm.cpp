@@ -8,6 +8,7 @@
 #include "weft/ir/infer.h"
 #include "weft/ir/kernel.h"
 #include "weft/ops/element.h"
+#include "weft/ops/schema_parts.h"
 
 namespace weft::ops {
 namespace {
@@ -216,9 +217,6 @@ void run_ada_layer_norm(const KernelContext& context) {
   });
 }
 
-AttributeSpec eps_attribute(double value) {
-  return {.name = "eps", .type = AttributeType::real, .default_value = value, .doc = "added inside the square root"};
-}
 AttributeSpec channel_axis() {
   return {.name = "channel_axis",
           .type = AttributeType::integer,
@@ -240,8 +238,6 @@ std::vector<InputSpec> affine_inputs() {
           optional_vector("gain", "one factor per channel; absent: ones"),
           optional_vector("bias", "per channel, added last; absent: zeros")};
 }
-
-Dim norm_flops(const InferContext& context) { return Dim(6) * context.shape(0).numel(); }
 
 const OpRegistration group_norm{{
     .name = "GroupNorm",

@@ -1,6 +1,7 @@
 // A sum and the norm that reads it, in one op: the sum goes on as the residual stream.
 #include "weft/base/fail.h"
 #include "weft/ops/expansion.h"
+#include "weft/ops/schema_parts.h"
 
 namespace weft::ops {
 namespace {
@@ -39,11 +40,8 @@ std::vector<InputSpec> operands() {
 
 std::vector<OutputSpec> results() { return {{.name = "normed"}, {.name = "sum", .doc = "x + residual"}}; }
 
-AttributeSpec eps_attribute(double value) {
-  return {.name = "eps", .type = AttributeType::real, .default_value = value, .doc = "added inside the square root"};
-}
-
-Dim norm_flops(const InferContext& context) { return Dim(7) * context.shape(0).numel(); }
+// The sum, and a norm.
+Dim add_norm_flops(const InferContext& context) { return context.shape(0).numel() + norm_flops(context); }
 
 const FusedOpRegistration residual_rms_norm{
     {.name = "FusedResidualRmsNorm",
@@ -60,7 +58,7 @@ const FusedOpRegistration residual_rms_norm{
            require_equal_operands(context);
            infer_by_expansion(context, expand_rms_norm);
          },
-     .flops = norm_flops},
+     .flops = add_norm_flops},
     expand_rms_norm};
 
 const FusedOpRegistration residual_layer_norm{
@@ -82,7 +80,7 @@ const FusedOpRegistration residual_layer_norm{
            require_equal_operands(context);
            infer_by_expansion(context, expand_layer_norm);
          },
-     .flops = norm_flops},
+     .flops = add_norm_flops},
     expand_layer_norm};
 
 }  // namespace

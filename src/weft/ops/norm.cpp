@@ -6,6 +6,7 @@
 #include "weft/ir/infer.h"
 #include "weft/ir/kernel.h"
 #include "weft/ops/element.h"
+#include "weft/ops/schema_parts.h"
 
 namespace weft::ops {
 namespace {
@@ -97,13 +98,6 @@ std::vector<InputSpec> norm_inputs() {
           {.name = "gain", .presence = Presence::optional, .doc = "one factor per normalized element; absent: ones"},
           {.name = "bias", .presence = Presence::optional, .doc = "added last; absent: zeros"}};
 }
-
-AttributeSpec eps_attribute(double value) {
-  return {.name = "eps", .type = AttributeType::real, .default_value = value, .doc = "added inside the square root"};
-}
-
-// Loads, statistics and the affine part: about six operations an element.
-Dim norm_flops(const InferContext& context) { return Dim(6) * context.shape(0).numel(); }
 
 const OpRegistration rms_norm{{
     .name = "RmsNorm",

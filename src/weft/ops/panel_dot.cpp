@@ -2,6 +2,8 @@
 
 #include <vector>
 
+#include "weft/base/target.h"
+
 // A fused multiply-add rounds once where a machine without it rounds twice; the reference must not depend on that.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("fp-contract=off")
@@ -9,7 +11,7 @@
 #pragma STDC FP_CONTRACT OFF
 #endif
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#if defined(__x86_64__)
 #define WEFT_PANEL_DOT_X86 1
 #endif
 
@@ -17,21 +19,19 @@ namespace weft::ops {
 namespace {
 
 #ifdef WEFT_PANEL_DOT_X86
-#pragma GCC push_options
-#pragma GCC target("avx512f")
+WEFT_BEGIN_TARGET("avx512f")
 namespace avx512 {
 constexpr int width = 8, tile = 4;
 #include "weft/ops/panel_dot_loop.h"
 }  // namespace avx512
-#pragma GCC pop_options
+WEFT_END_TARGET
 
-#pragma GCC push_options
-#pragma GCC target("avx2")
+WEFT_BEGIN_TARGET("avx2")
 namespace avx2 {
 constexpr int width = 4, tile = 2;
 #include "weft/ops/panel_dot_loop.h"
 }  // namespace avx2
-#pragma GCC pop_options
+WEFT_END_TARGET
 #endif
 
 namespace portable {

@@ -8,11 +8,10 @@
 #include "weft/ir/op_schema.h"
 #include "weft/ops/element.h"
 #include "weft/ops/movement.h"
+#include "weft/ops/schema_parts.h"
 
 namespace weft::ops {
 namespace {
-
-Dim no_flops(const InferContext&) { return Dim(0); }
 
 void require_block_axis(const InferContext& context, const Shape& shape) {
   const DTypeInfo& info = dtype_info(context.dtype(0));

@@ -180,7 +180,7 @@ class RowSampler {
 };
 
 template <class T>
-std::int64_t sample(std::span<const T> logits, const SamplingOptions& options, double u) {
+std::int64_t pick(std::span<const T> logits, const SamplingOptions& options, double u) {
   RowSampler<T> sampler(logits, options);
   return needs_draw(options) ? sampler.draw(u) : sampler.greedy();
 }
@@ -201,11 +201,11 @@ bool needs_draw(const SamplingOptions& options) {
 }
 
 std::int64_t sample_row(std::span<const float> logits, const SamplingOptions& options, double u) {
-  return sample(logits, options, u);
+  return pick(logits, options, u);
 }
 
 std::int64_t sample_row(std::span<const double> logits, const SamplingOptions& options, double u) {
-  return sample(logits, options, u);
+  return pick(logits, options, u);
 }
 
 double philox_uniform(std::uint64_t seed, std::int64_t run, std::int64_t row) {

@@ -7,11 +7,10 @@
 #include "weft/ir/kernel.h"
 #include "weft/ir/op_schema.h"
 #include "weft/ops/movement.h"
+#include "weft/ops/schema_parts.h"
 
 namespace weft::ops {
 namespace {
-
-Dim no_flops(const InferContext&) { return Dim(0); }
 
 AttributeSpec axis_attribute() {
   return {.name = "axis", .type = AttributeType::integer, .required = true, .doc = "negative: from the end"};

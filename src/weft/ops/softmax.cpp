@@ -13,7 +13,7 @@
 namespace weft::ops {
 namespace {
 
-AttributeSpec axis_attribute() {
+AttributeSpec last_axis_attribute() {
   return {.name = "axis",
           .type = AttributeType::integer,
           .default_value = std::int64_t{-1},
@@ -91,7 +91,7 @@ const OpRegistration softmax{{
     .maths = "y = e^(x - m) / sum of e^(x - m) along an axis, m the largest x of the row. A row of nothing but -inf "
              "gives zeros, or NaN with empty_row = nan; a row with NaN or +inf gives NaN. Sums in f64, each result "
              "rounded once.",
-    .attributes = {axis_attribute(),
+    .attributes = {last_axis_attribute(),
                    {.name = "empty_row",
                     .type = AttributeType::choice,
                     .default_value = std::string("zeros"),
@@ -110,7 +110,7 @@ const OpRegistration log_softmax{{
     .family = "softmax",
     .maths = "y = x - m - ln(sum of e^(x - m)) along an axis, m the largest x of the row. A row of nothing but -inf, "
              "with NaN or with +inf gives NaN. Sums in f64, each result rounded once.",
-    .attributes = {axis_attribute()},
+    .attributes = {last_axis_attribute()},
     .inputs = {{"x"}},
     .op_class = OpClass::reduction,
     .infer = infer_softmax,

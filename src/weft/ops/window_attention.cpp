@@ -12,7 +12,7 @@
 namespace weft::ops {
 namespace {
 
-enum Operand : std::size_t { query, key, value, bias };
+enum WindowOperand : std::size_t { query, key, value, bias };
 
 void infer_window_attention(InferContext& context) {
   const Node& node = context.node();
@@ -51,9 +51,9 @@ void infer_window_attention(InferContext& context) {
   context.output(context.shape(query), context.dtype(query));
 }
 
-class Windows {
+class WindowedAttention {
  public:
-  explicit Windows(const KernelContext& context)
+  explicit WindowedAttention(const KernelContext& context)
       : context_(context),
         q_(context.input(query).dims(), context.node().text("layout"), context.node().integer("num_heads")),
         k_(context.input(key).dims(), context.node().text("k_layout"), q_.heads),
@@ -168,7 +168,7 @@ const OpRegistration window_attention{{
                 .doc = "[H, window_size, window_size], for each window if there is a fourth axis in front"}},
     .op_class = OpClass::compute,
     .infer = infer_window_attention,
-    .reference = [](const KernelContext& context) { Windows(context).run(); },
+    .reference = [](const KernelContext& context) { WindowedAttention(context).run(); },
     .flops = window_flops,
 }};
 

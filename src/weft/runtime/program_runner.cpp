@@ -14,21 +14,15 @@
 #include "weft/base/fail.h"
 #include "weft/base/system_memory.h"
 #include "weft/runtime/memory_plan.h"
+#include "weft/runtime/state_store.h"
 
 namespace weft {
 namespace {
-
-// Rows of room in a slot without a bound.
-constexpr std::int64_t default_reservation = 1 << 16;
 
 void move_blocks(const lir::SlotPlane& plane, const lir::PlaneStorage& to, const lir::PlaneStorage& from,
                  std::int64_t blocks) {
   for (std::int64_t block = 0; block < blocks; ++block)
     std::memcpy(to.data + block * to.stride, from.data + block * from.stride, plane.block_bytes);
-}
-
-[[noreturn]] void refuse_input(ErrorKind kind, const char* code, const std::string& name, std::string message) {
-  throw Error(kind, code, "input \"" + name + "\"", std::move(message));
 }
 
 }  // namespace

@@ -14,4 +14,8 @@ Error node_error(const Error& error, std::string_view backend, const std::string
   return Error(error.kind(), error.code(), where, error.message(), error.details());
 }
 
+void refuse_input(ErrorKind kind, const char* code, const std::string& name, std::string message) {
+  throw Error(kind, code, "input \"" + name + "\"", std::move(message));
+}
+
 }  // namespace weft

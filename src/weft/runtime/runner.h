@@ -36,6 +36,8 @@ class Runner {
 // what it claimed to support.
 Error node_error(const Error& error, std::string_view backend, const std::string& where);
 
+[[noreturn]] void refuse_input(ErrorKind kind, const char* code, const std::string& name, std::string message);
+
 // Runs the nodes one by one as their backends' execute() does.
 std::unique_ptr<Runner> make_walker(Graph graph, const WeightSource& weights, ExecConfig config);
 // Runs the program that the graph compiles to.

@@ -11,9 +11,6 @@
 
 namespace weft {
 
-// Rows of room in a slot without a bound.
-constexpr std::int64_t default_reservation = 1 << 16;
-
 struct RowStorage::Mapping {
   explicit Mapping(std::size_t bytes) : size(bytes) {
     if (size == 0) return;

@@ -16,6 +16,9 @@
 
 namespace weft {
 
+// Rows of room in a slot without a bound.
+inline constexpr std::int64_t default_reservation = 1 << 16;
+
 // One plane of a slot: rows of equal size in pages that the system provides when they are first written. Room for
 // `reserved_rows` costs address space alone; beyond it the storage moves to twice the room.
 class RowStorage {

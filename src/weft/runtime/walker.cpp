@@ -85,10 +85,6 @@ class Walker final : public Runner, private StateAccess {
   std::vector<TensorView> views_;
 };
 
-[[noreturn]] void refuse_input(ErrorKind kind, const char* code, const std::string& name, std::string message) {
-  throw Error(kind, code, "input \"" + name + "\"", std::move(message));
-}
-
 void Walker::bind_shape(const Shape& declared, const Tensor& tensor, const std::string& name,
                         DimBinding& binding) const {
   const auto refuse = [&] {

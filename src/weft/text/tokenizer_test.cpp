@@ -22,8 +22,8 @@ using text::spm_vocabulary;
 using Ids = std::vector<std::int32_t>;
 
 const std::string visible = "\xE2\x96\x81";
-constexpr EncodeOptions bare{.parse_special = false, .add_bos = false, .add_eos = false};
-constexpr EncodeOptions special{.parse_special = true, .add_bos = false, .add_eos = false};
+const EncodeOptions bare{.parse_special = false, .add_bos = false, .add_eos = false};
+const EncodeOptions special{.parse_special = true, .add_bos = false, .add_eos = false};
 
 TEST(Tokenizer, MergesInOrderOfRank) {
   const auto tokenizer = Tokenizer::create(byte_level_vocabulary({{"b", "c"}, {"a", "b"}, {"a", "bc"}, {"a", "a"}}));

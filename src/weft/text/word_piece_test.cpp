@@ -32,7 +32,7 @@ Vocabulary word_piece_vocabulary(const std::vector<std::string>& pieces, std::st
   return vocabulary;
 }
 
-constexpr EncodeOptions bare{.parse_special = false, .add_bos = false, .add_eos = false};
+const EncodeOptions bare{.parse_special = false, .add_bos = false, .add_eos = false};
 
 std::vector<std::string> pieces_of(const Vocabulary& vocabulary, std::string_view text,
                                    const EncodeOptions& options = bare) {

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "weft/backend/cpu/attention_kernels.h"
+#include "weft/base/round_up.h"
 
 namespace weft::cpu {
 namespace {
@@ -21,7 +22,6 @@ constexpr std::int64_t worthwhile = 1 << 18;
 constexpr std::int64_t few_rows = 8;
 constexpr float nothing = -std::numeric_limits<float>::infinity();
 
-std::int64_t round_up(std::int64_t value, std::int64_t unit) { return (value + unit - 1) / unit * unit; }
 std::int64_t chunks_of(std::int64_t keys) { return (keys + chunk_keys - 1) / chunk_keys; }
 
 // Takes pieces of a buffer in turn; with no buffer it only adds up what they take.
@@ -31,7 +31,7 @@ class Pieces {
   template <class T>
   T* take(std::int64_t count) {
     std::byte* at = base_ == nullptr ? nullptr : base_ + used_;
-    used_ += round_up(count * static_cast<std::int64_t>(sizeof(T)), alignment);
+    used_ += round_up<std::int64_t>(count * static_cast<std::int64_t>(sizeof(T)), alignment);
     return reinterpret_cast<T*>(at);
   }
   std::int64_t used() const { return used_; }
@@ -45,7 +45,7 @@ class Pieces {
 struct TileScratch {
   float *scores, *part, *total, *one, *value_scales;
   PartialSoftmax *parts, *totals;
-  QuantizedRows q;
+  QuantizedQueries q;
 
   TileScratch(Pieces& pieces, const KvLayout& layout) {
     const std::int64_t columns = value_columns(layout);
@@ -74,8 +74,8 @@ std::int64_t tile_scratch_bytes(const KvLayout& layout) {
 // Partial results of `rows` rows of all heads, and a count of finished chunks for each key head.
 std::int64_t partial_bytes(const KvLayout& layout, std::int64_t heads, std::int64_t rows, std::int64_t keys) {
   const std::int64_t results = chunks_of(keys) * rows * heads;
-  return round_up(results * value_columns(layout) * 4, alignment) + round_up(results * 8, alignment) +
-         round_up(layout.kv_heads * 4, alignment);
+  return round_up<std::int64_t>(results * value_columns(layout) * 4, alignment) +
+         round_up<std::int64_t>(results * 8, alignment) + round_up<std::int64_t>(layout.kv_heads * 4, alignment);
 }
 
 // How two partial results are scaled before they are added.
@@ -180,7 +180,7 @@ class Attention {
     for (std::int64_t r = 0; r < t.rows; ++r) {
       const std::int64_t row = t.first_row + r;
       t.q[r] = a_.q.at(query(row), head(kv_head, row));
-      const QuantizedRows& q = scratch.q;
+      const QuantizedQueries& q = scratch.q;
       if (q.codes != nullptr)
         kernels_.quantize_row(t.q[r], a_.layout.head_dim, q.codes + r * q.blocks * scale_block, q.scales + r * q.blocks,
                               q.sums + r * q.blocks);
@@ -330,7 +330,7 @@ class Attention {
 std::int64_t attention_scratch_bytes(const KvLayout& layout, std::int64_t heads, std::int64_t rows, std::int64_t keys,
                                      int threads) {
   const std::int64_t several = std::min(partial_budget, partial_bytes(layout, heads, rows, keys));
-  return round_up(threads * tile_scratch_bytes(layout), alignment) +
+  return round_up<std::int64_t>(threads * tile_scratch_bytes(layout), alignment) +
          std::max(partial_bytes(layout, heads, 1, keys), several);
 }
 

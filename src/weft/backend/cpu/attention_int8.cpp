@@ -8,9 +8,7 @@
 #include <cstring>
 
 #include "weft/backend/cpu/attention_kernels.h"
-
-// GCC 12 takes the undefined operands inside its own intrinsics for ours (PR 105593).
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#include "weft/base/target.h"
 
 namespace weft::cpu {
 namespace {
@@ -18,7 +16,7 @@ namespace {
 constexpr std::int64_t groups = 8;  // of 4 dims in a block
 constexpr std::int64_t codes_bytes = 512, key_block_bytes = codes_bytes + 32;
 
-const std::byte* panel_of(const QuantizedRows& q, KvBlocks keys, std::int64_t p) {
+const std::byte* panel_of(const QuantizedQueries& q, KvBlocks keys, std::int64_t p) {
   return keys.data + p / block_panels * keys.stride + p % block_panels * q.blocks * key_block_bytes;
 }
 
@@ -31,8 +29,7 @@ inline std::int32_t four_codes(const std::int8_t* codes) {
 
 }  // namespace
 
-#pragma GCC push_options
-#pragma GCC target("avx2,fma,f16c")
+WEFT_BEGIN_TARGET("avx2,fma,f16c")
 namespace {
 
 // sum + four products each, of key codes with their offset and query codes.
@@ -45,7 +42,7 @@ inline __m256i multiply_add(__m256i sum, __m256i keys, __m256i q) {
 
 // R rows against the 16 keys of a panel, in two halves.
 template <int R>
-inline void tile_256(const QuantizedRows& q, std::int64_t row, const std::byte* panel, float* out) {
+inline void tile_256(const QuantizedQueries& q, std::int64_t row, const std::byte* panel, float* out) {
   __m256 total[R][2];
 #pragma GCC unroll 4
   for (int r = 0; r < R; ++r) total[r][0] = total[r][1] = _mm256_setzero_ps();
@@ -83,8 +80,8 @@ inline void tile_256(const QuantizedRows& q, std::int64_t row, const std::byte* 
 
 }  // namespace
 
-void int8_scores_avx2(const QuantizedRows& q, std::int64_t rows, KvBlocks keys, std::int64_t first, std::int64_t last,
-                      float* scores) {
+void int8_scores_avx2(const QuantizedQueries& q, std::int64_t rows, KvBlocks keys, std::int64_t first,
+                      std::int64_t last, float* scores) {
   for (std::int64_t p = first; p < last; ++p) {
     const std::byte* panel = panel_of(q, keys, p);
     std::int64_t r = 0;
@@ -92,14 +89,13 @@ void int8_scores_avx2(const QuantizedRows& q, std::int64_t rows, KvBlocks keys, 
     if (r < rows) tile_256<1>(q, r, panel, scores + r * chunk_keys + p * 16);
   }
 }
-#pragma GCC pop_options
+WEFT_END_TARGET
 
-#pragma GCC push_options
-#pragma GCC target("avx2,fma,f16c,avxvnni")
+WEFT_BEGIN_TARGET("avx2,fma,f16c,avxvnni")
 namespace {
 
 template <int R>
-inline void tile_vnni(const QuantizedRows& q, std::int64_t row, const std::byte* panel, float* out) {
+inline void tile_vnni(const QuantizedQueries& q, std::int64_t row, const std::byte* panel, float* out) {
   __m256 total[R][2];
 #pragma GCC unroll 4
   for (int r = 0; r < R; ++r) total[r][0] = total[r][1] = _mm256_setzero_ps();
@@ -137,7 +133,7 @@ inline void tile_vnni(const QuantizedRows& q, std::int64_t row, const std::byte*
 
 }  // namespace
 
-void int8_scores_avx_vnni(const QuantizedRows& q, std::int64_t rows, KvBlocks keys, std::int64_t first,
+void int8_scores_avx_vnni(const QuantizedQueries& q, std::int64_t rows, KvBlocks keys, std::int64_t first,
                           std::int64_t last, float* scores) {
   for (std::int64_t p = first; p < last; ++p) {
     const std::byte* panel = panel_of(q, keys, p);
@@ -146,15 +142,14 @@ void int8_scores_avx_vnni(const QuantizedRows& q, std::int64_t rows, KvBlocks ke
     if (r < rows) tile_vnni<1>(q, r, panel, scores + r * chunk_keys + p * 16);
   }
 }
-#pragma GCC pop_options
+WEFT_END_TARGET
 
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,fma,f16c")
+WEFT_BEGIN_TARGET("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,fma,f16c")
 namespace {
 
 template <int R, int P>
-inline void tile_512(const QuantizedRows& q, std::int64_t row, const std::byte* panels, std::int64_t stride, float* out,
-                     std::int64_t out_stride) {
+inline void tile_512(const QuantizedQueries& q, std::int64_t row, const std::byte* panels, std::int64_t stride,
+                     float* out, std::int64_t out_stride) {
   __m512 total[R][P];
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r)
@@ -198,7 +193,7 @@ inline void tile_512(const QuantizedRows& q, std::int64_t row, const std::byte* 
 }
 
 template <int P>
-inline void panels_512(const QuantizedRows& q, std::int64_t rows, const std::byte* panels, std::int64_t stride,
+inline void panels_512(const QuantizedQueries& q, std::int64_t rows, const std::byte* panels, std::int64_t stride,
                        float* scores) {
   std::int64_t r = 0;
   for (; r + 4 <= rows; r += 4) tile_512<4, P>(q, r, panels, stride, scores + r * chunk_keys, block_keys);
@@ -208,7 +203,7 @@ inline void panels_512(const QuantizedRows& q, std::int64_t rows, const std::byt
 
 // As many blocks side by side as there are, at most S at a time.
 template <int S>
-inline void blocks_512(const QuantizedRows& q, std::int64_t rows, const std::byte* blocks, std::int64_t stride,
+inline void blocks_512(const QuantizedQueries& q, std::int64_t rows, const std::byte* blocks, std::int64_t stride,
                        std::int64_t count, float* scores) {
   for (; count >= S; count -= S, blocks += S * stride, scores += S * block_keys)
     for (std::int64_t p = 0; p < block_panels; ++p)
@@ -218,7 +213,7 @@ inline void blocks_512(const QuantizedRows& q, std::int64_t rows, const std::byt
 
 }  // namespace
 
-void int8_scores_avx512_vnni(const QuantizedRows& q, std::int64_t rows, KvBlocks keys, std::int64_t first,
+void int8_scores_avx512_vnni(const QuantizedQueries& q, std::int64_t rows, KvBlocks keys, std::int64_t first,
                              std::int64_t last, float* scores) {
   const auto single = [&](std::int64_t p) __attribute__((always_inline)) {
     panels_512<1>(q, rows, panel_of(q, keys, p), 0, scores + p * 16);
@@ -228,7 +223,7 @@ void int8_scores_avx512_vnni(const QuantizedRows& q, std::int64_t rows, KvBlocks
   blocks_512<4>(q, rows, keys.data + block * keys.stride, keys.stride, blocks, scores + block * block_keys);
   for (first += blocks * block_panels; first < last; ++first) single(first);
 }
-#pragma GCC pop_options
+WEFT_END_TARGET
 
 }  // namespace weft::cpu
 

@@ -110,7 +110,7 @@ void scores(const float* const* q, std::int64_t rows, std::int64_t dim, KvBlocks
 }
 
 // The integer sums are exact, so any way of adding them gives these results.
-void int8_scores(const QuantizedRows& q, std::int64_t rows, KvBlocks keys, std::int64_t first, std::int64_t last,
+void int8_scores(const QuantizedQueries& q, std::int64_t rows, KvBlocks keys, std::int64_t first, std::int64_t last,
                  float* out) {
   constexpr std::int64_t codes_bytes = 512, key_block_bytes = codes_bytes + 32;
   for (std::int64_t p = first; p < last; ++p) {

@@ -16,7 +16,7 @@ static_assert(chunk_keys % block_keys == 0);
 
 // Query vectors in int8: 32 values share a scale, and `sums` holds -128 times the sum of their codes, which takes the
 // offset of the key codes away.
-struct QuantizedRows {
+struct QuantizedQueries {
   std::int8_t* codes = nullptr;  // [rows][blocks * 32]
   float* scales = nullptr;       // [rows][blocks]
   std::int32_t* sums = nullptr;  // [rows][blocks]
@@ -57,7 +57,7 @@ struct ValueBlocks {
 // scores[r][16 p ...] = q[r] . key, for panels [first, last) of a chunk whose keys of this head are in `keys`.
 using ScoresFunction = void(const float* const* q, std::int64_t rows, std::int64_t dim, KvBlocks keys,
                             std::int64_t first, std::int64_t last, float* scores);
-using Int8ScoresFunction = void(const QuantizedRows& q, std::int64_t rows, KvBlocks keys, std::int64_t first,
+using Int8ScoresFunction = void(const QuantizedQueries& q, std::int64_t rows, KvBlocks keys, std::int64_t first,
                                 std::int64_t last, float* scores);
 // out[r][d] = sum over keys [first, last) of weights[r][key] * value[key][d], for `columns` (a multiple of 16) columns,
 // in the order of key % 64 and then of the blocks. `scales` [chunk_keys][columns / 32] belongs to q8_0.

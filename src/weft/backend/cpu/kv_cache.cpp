@@ -6,6 +6,7 @@
 #include "weft/backend/cpu/vector_kernels.h"
 #include "weft/base/fail.h"
 #include "weft/base/half.h"
+#include "weft/base/round_up.h"
 
 namespace weft::cpu {
 namespace {
@@ -16,7 +17,6 @@ constexpr std::int64_t key_codes_bytes = panel_keys * scale_block;  // one block
 constexpr std::int64_t key_block_bytes = key_codes_bytes + panel_keys * scale_bytes;
 constexpr std::uint8_t code_offset = 128;
 
-std::int64_t round_up(std::int64_t value, std::int64_t unit) { return (value + unit - 1) / unit * unit; }
 std::int64_t element_bytes(DType dtype) { return dtype == DType::f32 ? 4 : 2; }
 
 // The values as the dtype's bytes, in pieces of 32: one piece is converted and then scattered.
@@ -99,7 +99,7 @@ bool is_kv_dtype(DType dtype) {
 std::int64_t scale_blocks(std::int64_t width) { return (width + scale_block - 1) / scale_block; }
 
 std::int64_t value_columns(const KvLayout& layout) {
-  return round_up(layout.v_head_dim, layout.dtype == DType::q8_0 ? scale_block : panel_keys);
+  return round_up<std::int64_t>(layout.v_head_dim, layout.dtype == DType::q8_0 ? scale_block : panel_keys);
 }
 
 std::int64_t key_panel_bytes(const KvLayout& layout) {

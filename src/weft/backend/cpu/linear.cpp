@@ -2,16 +2,15 @@
 
 #include "weft/backend/cpu/linear_levels.h"
 #include "weft/base/fail.h"
+#include "weft/base/round_up.h"
 
 namespace weft::cpu {
 namespace {
 
-constexpr std::int64_t rounded(std::int64_t value, std::int64_t to) { return (value + to - 1) / to * to; }
-
 // A row's values end with an empty line, so that rows of 4096 values do not share one set of the cache.
-constexpr std::int64_t value_stride(std::int64_t columns) { return rounded(columns, 64) + 64; }
-constexpr std::int64_t scale_stride(std::int64_t columns) { return rounded(columns / 32, 16); }
-constexpr std::int64_t sum_stride(std::int64_t columns) { return rounded(columns / 16, 16); }
+constexpr std::int64_t value_stride(std::int64_t columns) { return round_up<std::int64_t>(columns, 64) + 64; }
+constexpr std::int64_t scale_stride(std::int64_t columns) { return round_up<std::int64_t>(columns / 32, 16); }
+constexpr std::int64_t sum_stride(std::int64_t columns) { return round_up<std::int64_t>(columns / 16, 16); }
 
 }  // namespace
 

@@ -407,14 +407,15 @@ void emit_attention(Lowering& lowering, std::int32_t index) {
   builder.emit(std::move(instruction));
 }
 
-constexpr LoweringRule rules[] = {
-    {"KvAppend", refuse_append, emit_append},
-    {"RowsAppend", refuse_append, emit_rows_append},
-    {"Attention", refuse_attention, emit_attention},
-};
-
 }  // namespace
 
-std::span<const LoweringRule> attention_rules() { return rules; }
+std::span<const LoweringRule> attention_rules() {
+  static constexpr LoweringRule rules[] = {
+      {"KvAppend", refuse_append, emit_append},
+      {"RowsAppend", refuse_append, emit_rows_append},
+      {"Attention", refuse_attention, emit_attention},
+  };
+  return rules;
+}
 
 }  // namespace weft::cpu

@@ -161,7 +161,7 @@ class AdaLayerNormStep final : public NormStep {
   bool rms_;
 };
 
-std::string refuse(const Graph& graph, const Node& node) {
+std::string refuse_channel_norm(const Graph& graph, const Node& node) {
   for (const Value input : node.inputs)
     if (input.defined() && !is_f32(graph, input)) return "an operand is not f32";
   return {};
@@ -199,26 +199,27 @@ std::size_t channel_axis(const Lowering& lowering, std::int32_t index) {
   return static_cast<std::size_t>(axis < 0 ? axis + rank : axis);
 }
 
-constexpr LoweringRule rules[] = {
-    {"GroupNorm", refuse,
-     [](Lowering& lowering, std::int32_t node) { emit<GroupNormStep>(lowering, node, "group norm", 1); }},
-    {"BatchNorm", refuse,
-     [](Lowering& lowering, std::int32_t node) {
-       emit<BatchNormStep>(lowering, node, "batch norm", channel_axis(lowering, node));
-     }},
-    {"BatchNormInference", refuse,
-     [](Lowering& lowering, std::int32_t node) {
-       emit<BatchNormInferenceStep>(lowering, node, "affine", channel_axis(lowering, node));
-     }},
-    {"AdaLayerNorm", refuse,
-     [](Lowering& lowering, std::int32_t node) {
-       const bool rms = lowering.node(node).text("norm") == "rms_norm";
-       emit<AdaLayerNormStep>(lowering, node, rms ? "modulated rms norm" : "modulated layer norm", 0, rms);
-     }},
-};
-
 }  // namespace
 
-std::span<const LoweringRule> channel_norm_rules() { return rules; }
+std::span<const LoweringRule> channel_norm_rules() {
+  static constexpr LoweringRule rules[] = {
+      {"GroupNorm", refuse_channel_norm,
+       [](Lowering& lowering, std::int32_t node) { emit<GroupNormStep>(lowering, node, "group norm", 1); }},
+      {"BatchNorm", refuse_channel_norm,
+       [](Lowering& lowering, std::int32_t node) {
+         emit<BatchNormStep>(lowering, node, "batch norm", channel_axis(lowering, node));
+       }},
+      {"BatchNormInference", refuse_channel_norm,
+       [](Lowering& lowering, std::int32_t node) {
+         emit<BatchNormInferenceStep>(lowering, node, "affine", channel_axis(lowering, node));
+       }},
+      {"AdaLayerNorm", refuse_channel_norm,
+       [](Lowering& lowering, std::int32_t node) {
+         const bool rms = lowering.node(node).text("norm") == "rms_norm";
+         emit<AdaLayerNormStep>(lowering, node, rms ? "modulated rms norm" : "modulated layer norm", 0, rms);
+       }},
+  };
+  return rules;
+}
 
 }  // namespace weft::cpu

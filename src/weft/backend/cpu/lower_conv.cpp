@@ -218,7 +218,7 @@ bool has_small_margins(const ops::Windows& windows, std::size_t spatial_axes) {
          });
 }
 
-std::string refuse(const Graph& graph, const Node& node) {
+std::string refuse_conv(const Graph& graph, const Node& node) {
   for (const Value input : node.inputs)
     if (input.defined() && !is_f32(graph, input)) return "an operand is not f32";
   if (!graph.type(node.inputs[1]).shape.is_static()) return "the sizes of w are not known";
@@ -268,10 +268,11 @@ void emit(Lowering& lowering, std::int32_t index) {
   builder.emit(std::move(instruction));
 }
 
-constexpr LoweringRule rules[] = {{"Conv", refuse, emit}, {"ConvTranspose", refuse, emit}};
-
 }  // namespace
 
-std::span<const LoweringRule> conv_rules() { return rules; }
+std::span<const LoweringRule> conv_rules() {
+  static constexpr LoweringRule rules[] = {{"Conv", refuse_conv, emit}, {"ConvTranspose", refuse_conv, emit}};
+  return rules;
+}
 
 }  // namespace weft::cpu

@@ -20,7 +20,7 @@ namespace {
 using lir::Frame;
 using lir::Operand;
 
-constexpr std::int64_t tile = 4096;  // elements that a thread takes at a time
+constexpr std::int64_t tile_elements = 4096;  // elements that a thread takes at a time
 
 // --- one operand --------------------------------------------------------------------------------------------------
 
@@ -31,7 +31,7 @@ class UnaryStep final : public lir::Step {
   void run(const Frame& frame) const override {
     const float* x = frame.data(x_);
     float* y = frame.data(y_);
-    frame.pool->parallel_for(frame.numel(y_), tile, [&](std::int64_t begin, std::int64_t end) {
+    frame.pool->parallel_for(frame.numel(y_), tile_elements, [&](std::int64_t begin, std::int64_t end) {
       kernels_.unary(kind_, x + begin, y + begin, end - begin, alpha_);
     });
   }
@@ -72,7 +72,7 @@ class ClampStep final : public lir::Step {
   void run(const Frame& frame) const override {
     const float* x = frame.data(x_);
     float* y = frame.data(y_);
-    frame.pool->parallel_for(frame.numel(y_), tile, [&](std::int64_t begin, std::int64_t end) {
+    frame.pool->parallel_for(frame.numel(y_), tile_elements, [&](std::int64_t begin, std::int64_t end) {
       const float* from = x + begin;
       if (low_) kernels_.binary(BinaryKind::max, {from, 0}, {&*low_, 1}, y + begin, end - begin), from = y + begin;
       if (high_) kernels_.binary(BinaryKind::min, {from, 0}, {&*high_, 1}, y + begin, end - begin), from = y + begin;
@@ -132,7 +132,7 @@ class BinaryStep final : public lir::Step {
     float* y = frame.data(y_);
     // Threads cut where a repeated operand begins anew.
     const std::int64_t period = std::max(a_count == count ? 1 : a_count, b_count == count ? 1 : b_count);
-    frame.pool->parallel_for(count / period, std::max<std::int64_t>(1, tile / period),
+    frame.pool->parallel_for(count / period, std::max<std::int64_t>(1, tile_elements / period),
                              [&](std::int64_t begin, std::int64_t end) {
                                const std::int64_t at = begin * period;
                                kernels_.binary(kind_, operand(a, a_count, count, at), operand(b, b_count, count, at),
@@ -166,7 +166,7 @@ class StridedBinaryStep final : public lir::Step {
     const Axis row = axes.axis[--axes.count];
     const float *a = frame.data(a_), *b = frame.data(b_);
     float* y = frame.data(y_);
-    frame.pool->parallel_for(count / row.size, std::max<std::int64_t>(1, tile / row.size),
+    frame.pool->parallel_for(count / row.size, std::max<std::int64_t>(1, tile_elements / row.size),
                              [&](std::int64_t begin, std::int64_t end) {
                                for (std::int64_t r = begin; r < end; ++r) {
                                  std::int64_t rest = r, a_at = 0, b_at = 0;
@@ -279,7 +279,7 @@ class SoftmaxStep final : public lir::Step {
     const std::int64_t width = frame.size(x_.dims.back()), rows = width == 0 ? 0 : frame.numel(x_) / width;
     const float* x = frame.data(x_);
     float* y = frame.data(y_);
-    frame.pool->parallel_for(rows, std::max<std::int64_t>(1, tile / std::max<std::int64_t>(width, 1)),
+    frame.pool->parallel_for(rows, std::max<std::int64_t>(1, tile_elements / std::max<std::int64_t>(width, 1)),
                              [&](std::int64_t begin, std::int64_t end) {
                                kernels_.softmax(x + begin * width, width, end - begin, width, empty_, y + begin * width,
                                                 width);
@@ -317,7 +317,7 @@ void emit_softmax(Lowering& lowering, std::int32_t index) {
 
 // --- chains -------------------------------------------------------------------------------------------------------
 
-// Steps run tile by tile, so what lies between them stays in the cache.
+// Steps run tile_elements by tile_elements, so what lies between them stays in the cache.
 class ChainStepRun final : public lir::Step {
  public:
   ChainStepRun(std::vector<ChainStep> steps, std::vector<Operand> inputs, std::vector<RegionBroadcast> reach, Operand y,
@@ -333,7 +333,7 @@ class ChainStepRun final : public lir::Step {
     for (std::size_t i = 0; i < inputs_.size(); ++i)
       inputs[i] = {frame.data(inputs_[i]), reach_[i] == RegionBroadcast::full ? 0 : frame.numel(inputs_[i])};
     float* y = frame.data(y_);
-    frame.pool->parallel_for(frame.numel(y_), tile, [&](std::int64_t begin, std::int64_t end) {
+    frame.pool->parallel_for(frame.numel(y_), tile_elements, [&](std::int64_t begin, std::int64_t end) {
       run_chain(steps_, {inputs.data(), inputs_.size()}, y, begin, end, kernels_,
                 frame.scratch_of(ThreadPool::thread_index()));
     });
@@ -414,7 +414,7 @@ class SwigluStep final : public lir::Step {
       : x_(std::move(x)), y_(std::move(y)), gate_first_(gate_first), kernels_(vector_kernels(level)) {}
   void run(const Frame& frame) const override {
     const std::int64_t width = frame.size(y_.dims.back()), rows = width == 0 ? 0 : frame.numel(y_) / width;
-    frame.pool->parallel_for(rows, std::max<std::int64_t>(1, tile / std::max<std::int64_t>(width, 1)),
+    frame.pool->parallel_for(rows, std::max<std::int64_t>(1, tile_elements / std::max<std::int64_t>(width, 1)),
                              [&](std::int64_t begin, std::int64_t end) {
                                for (std::int64_t r = begin; r < end; ++r) {
                                  const float* row = frame.data(x_) + 2 * r * width;
@@ -448,17 +448,18 @@ void emit_swiglu(Lowering& lowering, std::int32_t index) {
   lowering.builder.emit(std::move(instruction));
 }
 
-constexpr LoweringRule rules[] = {
-    {"Activation", refuse_activation, emit_activation},
-    {"Binary", refuse_binary, emit_binary},
-    {"Clamp", refuse_clamp, emit_clamp},
-    {"Softmax", refuse_softmax, emit_softmax},
-    {"ElementwiseRegion", refuse_region, emit_region},
-    {"FusedSwiGLU", refuse_swiglu, emit_swiglu},
-};
-
 }  // namespace
 
-std::span<const LoweringRule> elementwise_rules() { return rules; }
+std::span<const LoweringRule> elementwise_rules() {
+  static constexpr LoweringRule rules[] = {
+      {"Activation", refuse_activation, emit_activation},
+      {"Binary", refuse_binary, emit_binary},
+      {"Clamp", refuse_clamp, emit_clamp},
+      {"Softmax", refuse_softmax, emit_softmax},
+      {"ElementwiseRegion", refuse_region, emit_region},
+      {"FusedSwiGLU", refuse_swiglu, emit_swiglu},
+  };
+  return rules;
+}
 
 }  // namespace weft::cpu

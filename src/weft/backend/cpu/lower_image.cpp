@@ -269,12 +269,13 @@ void emit_unpatchify(Lowering& lowering, std::int32_t index) {
   emit_step<UnpatchifyStep>(lowering, index, "patches", ops::patch_layout(lowering.node(index)));
 }
 
-constexpr LoweringRule rules[] = {{"Pool", refuse_pool, emit_pool},
-                                  {"Resize", refuse_f32, emit_resize},
-                                  {"Unpatchify", refuse_unpatchify, emit_unpatchify}};
-
 }  // namespace
 
-std::span<const LoweringRule> image_rules() { return rules; }
+std::span<const LoweringRule> image_rules() {
+  static constexpr LoweringRule rules[] = {{"Pool", refuse_pool, emit_pool},
+                                           {"Resize", refuse_f32, emit_resize},
+                                           {"Unpatchify", refuse_unpatchify, emit_unpatchify}};
+  return rules;
+}
 
 }  // namespace weft::cpu

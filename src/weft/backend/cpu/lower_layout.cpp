@@ -174,14 +174,15 @@ void emit_pieces(Lowering& lowering, std::int32_t index) {
   lowering.builder.emit(std::move(instruction));
 }
 
-constexpr LoweringRule rules[] = {{"Transpose", refuse_dtype, emit_transpose},
-                                  {"Concat", refuse_dtype, emit_concat},
-                                  {"Split", refuse_dtype, emit_pieces},
-                                  {"Chunk", refuse_dtype, emit_pieces},
-                                  {"Narrow", refuse_dtype, emit_pieces}};
-
 }  // namespace
 
-std::span<const LoweringRule> layout_rules() { return rules; }
+std::span<const LoweringRule> layout_rules() {
+  static constexpr LoweringRule rules[] = {{"Transpose", refuse_dtype, emit_transpose},
+                                           {"Concat", refuse_dtype, emit_concat},
+                                           {"Split", refuse_dtype, emit_pieces},
+                                           {"Chunk", refuse_dtype, emit_pieces},
+                                           {"Narrow", refuse_dtype, emit_pieces}};
+  return rules;
+}
 
 }  // namespace weft::cpu

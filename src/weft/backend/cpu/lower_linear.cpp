@@ -364,13 +364,6 @@ void emit_gated(Lowering& lowering, std::int32_t index) {
   emit_linear(lowering, index, {{operand(1), operand(3), {index, 0}}, {operand(2), operand(4), {}}}, std::move(plan));
 }
 
-constexpr LoweringRule rules[] = {
-    {"MatMul", refuse_matmul, emit_matmul},
-    {"FusedMatMulBiasAct", refuse_bias_act, emit_bias_act},
-    {"FusedSharedMatMul", refuse_shared, emit_shared},
-    {"FusedGatedMatMul", refuse_gated, emit_gated},
-};
-
 }  // namespace
 
 std::shared_ptr<const lir::WeightForm> panel_form() {
@@ -384,6 +377,14 @@ bool is_weight_operand(const Node& node, std::size_t operand) {
   return operand == 1 || (operand == 2 && node.schema->name == "FusedGatedMatMul");
 }
 
-std::span<const LoweringRule> linear_rules() { return rules; }
+std::span<const LoweringRule> linear_rules() {
+  static constexpr LoweringRule rules[] = {
+      {"MatMul", refuse_matmul, emit_matmul},
+      {"FusedMatMulBiasAct", refuse_bias_act, emit_bias_act},
+      {"FusedSharedMatMul", refuse_shared, emit_shared},
+      {"FusedGatedMatMul", refuse_gated, emit_gated},
+  };
+  return rules;
+}
 
 }  // namespace weft::cpu

@@ -181,14 +181,15 @@ void emit_view(Lowering& lowering, std::int32_t index) {
 
 std::string refuse_nothing(const Graph&, const Node&) { return {}; }
 
-constexpr LoweringRule rules[] = {
-    {"Gather", refuse_gather, emit_gather},      {"Decode", refuse_convert, emit_convert},
-    {"Cast", refuse_convert, emit_convert},      {"Reshape", refuse_nothing, emit_view},
-    {"StopGradient", refuse_nothing, emit_view},
-};
-
 }  // namespace
 
-std::span<const LoweringRule> movement_rules() { return rules; }
+std::span<const LoweringRule> movement_rules() {
+  static constexpr LoweringRule rules[] = {
+      {"Gather", refuse_gather, emit_gather},      {"Decode", refuse_convert, emit_convert},
+      {"Cast", refuse_convert, emit_convert},      {"Reshape", refuse_nothing, emit_view},
+      {"StopGradient", refuse_nothing, emit_view},
+  };
+  return rules;
+}
 
 }  // namespace weft::cpu

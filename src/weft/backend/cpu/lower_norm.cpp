@@ -105,17 +105,19 @@ void emit(Lowering& lowering, std::int32_t index, bool rms, bool residual) {
   builder.emit(std::move(instruction));
 }
 
-constexpr LoweringRule rules[] = {
-    {"RmsNorm", refuse_norm, [](Lowering& lowering, std::int32_t node) { emit(lowering, node, true, false); }},
-    {"LayerNorm", refuse_layer_norm, [](Lowering& lowering, std::int32_t node) { emit(lowering, node, false, false); }},
-    {"FusedResidualRmsNorm", refuse_residual_norm,
-     [](Lowering& lowering, std::int32_t node) { emit(lowering, node, true, true); }},
-    {"FusedResidualLN", refuse_residual_norm,
-     [](Lowering& lowering, std::int32_t node) { emit(lowering, node, false, true); }},
-};
-
 }  // namespace
 
-std::span<const LoweringRule> norm_rules() { return rules; }
+std::span<const LoweringRule> norm_rules() {
+  static constexpr LoweringRule rules[] = {
+      {"RmsNorm", refuse_norm, [](Lowering& lowering, std::int32_t node) { emit(lowering, node, true, false); }},
+      {"LayerNorm", refuse_layer_norm,
+       [](Lowering& lowering, std::int32_t node) { emit(lowering, node, false, false); }},
+      {"FusedResidualRmsNorm", refuse_residual_norm,
+       [](Lowering& lowering, std::int32_t node) { emit(lowering, node, true, true); }},
+      {"FusedResidualLN", refuse_residual_norm,
+       [](Lowering& lowering, std::int32_t node) { emit(lowering, node, false, true); }},
+  };
+  return rules;
+}
 
 }  // namespace weft::cpu

@@ -209,10 +209,11 @@ void emit_rope(Lowering& lowering, std::int32_t index) {
   builder.emit(std::move(instruction));
 }
 
-constexpr LoweringRule rules[] = {{"Rope", refuse_rope, emit_rope}};
-
 }  // namespace
 
-std::span<const LoweringRule> rope_rules() { return rules; }
+std::span<const LoweringRule> rope_rules() {
+  static constexpr LoweringRule rules[] = {{"Rope", refuse_rope, emit_rope}};
+  return rules;
+}
 
 }  // namespace weft::cpu

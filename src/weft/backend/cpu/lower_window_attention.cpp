@@ -119,10 +119,11 @@ void emit_windows(Lowering& lowering, std::int32_t index) {
   builder.emit(std::move(instruction));
 }
 
-constexpr LoweringRule rules[] = {{"WindowAttention", refuse_windows, emit_windows}};
-
 }  // namespace
 
-std::span<const LoweringRule> window_attention_rules() { return rules; }
+std::span<const LoweringRule> window_attention_rules() {
+  static constexpr LoweringRule rules[] = {{"WindowAttention", refuse_windows, emit_windows}};
+  return rules;
+}
 
 }  // namespace weft::cpu

@@ -7,6 +7,8 @@
 #include <mutex>
 #include <new>
 
+#include "weft/base/round_up.h"
+
 namespace weft::cpu {
 namespace {
 
@@ -30,7 +32,7 @@ class Region {
 
   // Null when it does not fit.
   std::byte* take(std::size_t size) {
-    const std::size_t rounded = (size + 63) / 64 * 64;
+    const std::size_t rounded = round_up<std::size_t>(size, 64);
     if (rounded > capacity_ - used_) return nullptr;
     std::byte* bytes = begin_ + used_;
     used_ += rounded;

@@ -2,13 +2,14 @@
 
 #include <array>
 
+#include "weft/base/target.h"
+
 #ifdef __x86_64__
 #include <immintrin.h>
 #endif
 
-// No inline function of a library may be compiled for the newer CPU, since the linker keeps one of all copies: in the
-// sections below stand loops over intrinsics and nothing else. Empty assembly hides the operands from the compiler,
-// which would otherwise see that all sums of a loop are equal and keep one.
+// In the sections for newer CPUs stand loops over intrinsics and nothing else. Empty assembly hides the operands from
+// the compiler, which would otherwise see that all sums of a loop are equal and keep one.
 namespace weft::cpu {
 namespace {
 
@@ -33,8 +34,7 @@ std::int64_t f32_portable(std::int64_t steps) {
 
 #ifdef __x86_64__
 
-#pragma GCC push_options
-#pragma GCC target("avx2,fma,f16c")
+WEFT_BEGIN_TARGET("avx2,fma,f16c")
 
 std::int64_t f32_avx2(std::int64_t steps) {
   constexpr int chains = 12;
@@ -80,9 +80,8 @@ std::int64_t int8_avx2(std::int64_t steps) {
   return steps * chains * 32 * 2;
 }
 
-#pragma GCC pop_options
-#pragma GCC push_options
-#pragma GCC target("avx2,fma,f16c,avxvnni")
+WEFT_END_TARGET
+WEFT_BEGIN_TARGET("avx2,fma,f16c,avxvnni")
 
 std::int64_t int8_avx_vnni(std::int64_t steps) {
   constexpr int chains = 12;
@@ -105,9 +104,8 @@ std::int64_t int8_avx_vnni(std::int64_t steps) {
   return steps * chains * 32 * 2;
 }
 
-#pragma GCC pop_options
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512bf16")
+WEFT_END_TARGET
+WEFT_BEGIN_TARGET("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512bf16")
 
 std::int64_t f32_avx512(std::int64_t steps) {
   constexpr int chains = 16;
@@ -195,9 +193,8 @@ std::int64_t bf16_avx512(std::int64_t steps) {
   return steps * chains * 32 * 2;
 }
 
-#pragma GCC pop_options
-#pragma GCC push_options
-#pragma GCC target("amx-tile,amx-int8,amx-bf16")
+WEFT_END_TARGET
+WEFT_BEGIN_TARGET("amx-tile,amx-int8,amx-bf16")
 
 // Palette 1: eight tiles of 16 rows of 64 bytes.
 struct alignas(64) TileConfig {
@@ -249,7 +246,7 @@ std::int64_t bf16_amx(std::int64_t steps) {
   return steps * 4 * 16 * 16 * 32 * 2;
 }
 
-#pragma GCC pop_options
+WEFT_END_TARGET
 
 constexpr std::array kernels = {
     RateKernel{CpuLevel::portable, RateKind::f32, nullptr, f32_portable},

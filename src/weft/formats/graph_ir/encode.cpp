@@ -14,11 +14,6 @@
 namespace weft::graph_ir {
 namespace {
 
-template <class... Args>
-[[noreturn]] void not_representable(std::string where, fmt::format_string<Args...> message, Args&&... args) {
-  fail(ErrorKind::not_representable, "NotRepresentable", std::move(where), message, std::forward<Args>(args)...);
-}
-
 // Appends to a byte vector, and refuses what the reader would refuse.
 class Writer {
  public:

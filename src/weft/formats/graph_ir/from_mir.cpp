@@ -6,6 +6,7 @@
 #include "weft/formats/graph_ir/dims.h"
 #include "weft/formats/graph_ir/lower.h"
 #include "weft/formats/graph_ir/names.h"
+#include "weft/formats/graph_ir/problems.h"
 #include "weft/formats/graph_ir/raise.h"
 #include "weft/formats/graph_ir/validate.h"
 
@@ -15,11 +16,6 @@ namespace {
 bool is_leaf(const weft::Node& node) { return node.schema->name == "Input" || node.schema->name == "Param"; }
 
 bool is_position(const weft::Node& node) { return node.schema->name == "Input" && node.text("source") == "position"; }
-
-template <class... Args>
-[[noreturn]] void not_representable(std::string where, fmt::format_string<Args...> message, Args&&... args) {
-  fail(ErrorKind::not_representable, "NotRepresentable", std::move(where), message, std::forward<Args>(args)...);
-}
 
 }  // namespace
 
@@ -225,6 +221,13 @@ float RaiseContext::f32_of(double value, std::string_view attribute) const {
 std::uint32_t RaiseContext::u32(std::int64_t value, std::string_view attribute) const {
   if (value < 0 || value > UINT32_MAX) refuse(fmt::format("{} = {} does not fit 32 bits", attribute, value));
   return static_cast<std::uint32_t>(value);
+}
+
+std::vector<std::uint32_t> RaiseContext::u32_list(const std::vector<std::int64_t>& values,
+                                                  std::string_view attribute) const {
+  std::vector<std::uint32_t> result;
+  for (const std::int64_t value : values) result.push_back(u32(value, attribute));
+  return result;
 }
 
 void RaiseContext::add(Op op, std::vector<std::string> inputs, Attrs attrs) {

@@ -33,6 +33,8 @@ Value LowerContext::decode(std::string_view name, Value value) {
 
 Value LowerContext::real(std::size_t input) { return decode(node.inputs[input], raw(input)); }
 
+Value LowerContext::kept(std::size_t input) { return is_packed(dtype(raw(input))) ? real(input) : raw(input); }
+
 Value LowerContext::matrix(std::size_t input) {
   const Value value = raw(input);
   return shape(value).rank() == 2 ? value : decode(node.inputs[input], value);

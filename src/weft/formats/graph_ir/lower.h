@@ -37,6 +37,9 @@ class LowerContext {
   Value real(std::size_t input);
   Value matrix(std::size_t input);
   Value index(std::size_t input);
+  // Of an op that keeps dtypes: as it is, but packed weights as f32.
+  Value kept(std::size_t input);
+  std::int64_t word(std::string_view field) const { return node.op.get<std::uint32_t>(field); }
 
   // A node that carries the origin and hint of the one being lowered.
   Value emit(std::string_view op, std::vector<Value> inputs, const Attributes& attributes = {});

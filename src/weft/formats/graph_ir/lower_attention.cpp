@@ -10,8 +10,6 @@
 namespace weft::graph_ir {
 namespace {
 
-std::int64_t word(const LowerContext& c, std::string_view field) { return c.node.op.get<std::uint32_t>(field); }
-
 std::string operand_layout(const LowerContext& c, std::size_t input, Dim heads, Dim head_dim) {
   const weft::Shape& shape = c.shape(c.raw(input));
   const auto layouts = head_layouts(plain_shape(shape), heads, head_dim);
@@ -78,8 +76,8 @@ weft::Dim cache_length(const LowerContext& c, const weft::Dim& rows, const weft:
 
 void lower_attention(LowerContext& c) {
   const Tag tag = c.node.op.tag;
-  const std::int64_t heads = word(c, "num_heads"), head_dim = word(c, "head_dim");
-  const std::int64_t kv_heads = tag == Tag::sdpa_cross ? heads : word(c, "kv_heads");
+  const std::int64_t heads = c.word("num_heads"), head_dim = c.word("head_dim");
+  const std::int64_t kv_heads = tag == Tag::sdpa_cross ? heads : c.word("kv_heads");
   const bool causal = tag == Tag::sdpa              ? c.node.op.get<bool>("causal")
                       : tag == Tag::flash_attention ? attr_or_default<bool>(c.node, "causal")
                                                     : false;
@@ -111,10 +109,10 @@ void lower_attention(LowerContext& c) {
 }
 
 void lower_window_attention(LowerContext& c) {
-  const std::int64_t heads = word(c, "num_heads"), head_dim = word(c, "head_dim");
+  const std::int64_t heads = c.word("num_heads"), head_dim = c.word("head_dim");
   Attributes attributes{{"num_heads", heads},
                         {"head_dim", head_dim},
-                        {"window_size", word(c, "window_size")},
+                        {"window_size", c.word("window_size")},
                         {"shift", attr_or_default<std::int64_t>(c.node, "shift")},
                         {"layout", operand_layout(c, 0, heads, head_dim)},
                         {"k_layout", operand_layout(c, 1, heads, head_dim)},
@@ -128,7 +126,7 @@ void lower_window_attention(LowerContext& c) {
 void lower_kv_compress(LowerContext& c) {
   const bool packs = c.node.op.tag == Tag::kv_compress;
   c.result(0, c.emit(packs ? "KvCompress" : "KvDecompress", {packs ? c.real(0) : c.raw(0)},
-                     {{"head_dim", word(c, "head_dim")}, {"bits", word(c, "bits")}}));
+                     {{"head_dim", c.word("head_dim")}, {"bits", c.word("bits")}}));
 }
 
 void lower_kv_cache(LowerContext& c) {
@@ -159,7 +157,7 @@ void lower_rope(LowerContext& c) {
   Value x = c.real(0);
   const Value positions = c.raw(1);
   const weft::Shape shape = c.shape(x);
-  const std::int64_t head_dim = word(c, "head_dim");
+  const std::int64_t head_dim = c.word("head_dim");
   const std::int64_t width = c.known_size(shape.back(), "the last axis");
   const bool packed = width != head_dim, head_major = attr_or_default<bool>(c.node, "head_major");
   const weft::Dim count = c.shape(positions).numel();
@@ -176,7 +174,7 @@ void lower_rope(LowerContext& c) {
   const bool proportional = attr_or_default<std::string>(c.node, "rope_layout") == "proportional";
   const Value turned = c.emit("Rope", {x, positions},
                               {{"head_dim", head_dim},
-                               {"rotary_dim", word(c, "rope_dim")},
+                               {"rotary_dim", c.word("rope_dim")},
                                {"theta", double{c.node.op.get<float>("base")}},
                                {"style", attr_or_default<bool>(c.node, "rope_interleaved") ? "interleaved" : "neox"},
                                {"layout", proportional ? "proportional" : "prefix"},
@@ -189,7 +187,7 @@ void lower_rope(LowerContext& c) {
 
 void lower_sinusoid(LowerContext& c) {
   c.result(0, c.emit("SinusoidalEmbed", {c.real(0)},
-                     {{"dim", word(c, "dim")}, {"layout", attr_or_default<std::string>(c.node, "layout")}}));
+                     {{"dim", c.word("dim")}, {"layout", attr_or_default<std::string>(c.node, "layout")}}));
 }
 
 void lower_relative_pos(LowerContext& c) {
@@ -199,7 +197,7 @@ void lower_relative_pos(LowerContext& c) {
   else
     inputs.insert(inputs.end(), {Value(), c.index(1), c.index(2)});
   c.result(0, c.emit("RelativePositionBias", std::move(inputs),
-                     {{"num_buckets", word(c, "num_buckets")},
+                     {{"num_buckets", c.word("num_buckets")},
                       {"bidirectional", attr_or_default<bool>(c.node, "bidirectional")},
                       {"max_distance", attr_or_default<std::int64_t>(c.node, "max_distance")}}));
 }
@@ -220,7 +218,7 @@ void lower_sample(LowerContext& c) {
                         {"seed", attr_or_default<std::int64_t>(c.node, "seed")},
                         {"index_dtype", DType::f32}};
   if (method != 0) attributes.emplace_back("temperature", double{c.node.op.get<float>("temperature")});
-  if (method == 2) attributes.emplace_back("top_k", word(c, "k"));
+  if (method == 2) attributes.emplace_back("top_k", c.word("k"));
   if (method == 3) attributes.emplace_back("top_p", p);
   if (method == 4) attributes.emplace_back("min_p", p);
   std::vector<Value> inputs{c.real(0)};

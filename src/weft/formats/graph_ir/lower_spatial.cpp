@@ -5,13 +5,6 @@
 namespace weft::graph_ir {
 namespace {
 
-std::int64_t word(const LowerContext& c, std::string_view field) { return c.node.op.get<std::uint32_t>(field); }
-
-// An operand of an op that keeps dtypes; packed weights count as f32.
-Value kept(LowerContext& c, std::size_t input) {
-  return is_packed(c.dtype(c.raw(input))) ? c.real(input) : c.raw(input);
-}
-
 // Dims and axes for one Reshape, Transpose, Reshape.
 struct Shuffle {
   weft::Shape apart;
@@ -38,7 +31,7 @@ Value with_bias(LowerContext& c, Value product) {
 // Patches as rows of a matrix times a flat, perhaps packed W.
 Value patch_product(LowerContext& c, Value image) {
   const weft::Shape& shape = c.shape(image);
-  const weft::Dim patch(word(c, "patch_size"));
+  const weft::Dim patch(c.word("patch_size"));
   const auto count = [&](std::size_t axis) {
     return weft::Dim(c.known_size(shape[axis], "every side of the image") / *patch.value());
   };
@@ -61,9 +54,9 @@ void lower_interpolate(LowerContext& c) {
 }
 
 void lower_pixel_shuffle(LowerContext& c) {
-  const Value x = kept(c, 0);
+  const Value x = c.kept(0);
   const weft::Shape& shape = c.shape(x);
-  const weft::Dim factor(word(c, "upscale_factor"));
+  const weft::Dim factor(c.word("upscale_factor"));
   const std::size_t lead = shape.rank() - 3;
   const weft::Dim channels(c.known_size(shape[lead], "the channels") / *(factor * factor).value());
   Shuffle shuffle = Shuffle::behind(shape, lead);
@@ -77,9 +70,9 @@ void lower_pixel_shuffle(LowerContext& c) {
 }
 
 void lower_pixel_unshuffle(LowerContext& c) {
-  const Value x = kept(c, 0);
+  const Value x = c.kept(0);
   const weft::Shape& shape = c.shape(x);
-  const std::int64_t factor = word(c, "downscale_factor");
+  const std::int64_t factor = c.word("downscale_factor");
   const std::size_t lead = shape.rank() - 3;
   const weft::Dim r(factor), rows(c.known_size(shape[lead + 1], "the height") / factor),
       columns(c.known_size(shape[lead + 2], "the width") / factor);
@@ -115,7 +108,7 @@ void lower_patch_embed(LowerContext& c) {
 }
 
 void lower_unpatchify(LowerContext& c) {
-  std::vector<Value> operands{kept(c, 0)};
+  std::vector<Value> operands{c.kept(0)};
   Attributes attributes{{"order", attr_or_default<std::string>(c.node, "order")}};
   if (c.input_count() > 1) {
     operands.push_back(c.raw(1));

@@ -106,6 +106,7 @@ class RaiseContext {
   float f32(std::string_view attribute) const { return f32_of(node.real(attribute), attribute); }
   float f32_of(double value, std::string_view attribute) const;
   std::uint32_t u32(std::int64_t value, std::string_view attribute) const;
+  std::vector<std::uint32_t> u32_list(const std::vector<std::int64_t>& values, std::string_view attribute) const;
   std::string output(std::size_t port = 0) const {
     return exporter.names().of({index, static_cast<std::int32_t>(port)});
   }

@@ -11,12 +11,6 @@ namespace {
 
 using Words = std::vector<std::uint32_t>;
 
-Words words(const RaiseContext& c, const std::vector<std::int64_t>& values, std::string_view attribute) {
-  Words result;
-  for (const std::int64_t value : values) result.push_back(c.u32(value, attribute));
-  return result;
-}
-
 // Whether a reader of the Graph IR would find the heads where the node says they are.
 void require_layout(const RaiseContext& c, std::size_t input, const char* attribute, std::int64_t heads,
                     std::int64_t head_dim) {
@@ -49,7 +43,7 @@ void raise_reshape(RaiseContext& c) {
 }
 
 void raise_transpose(RaiseContext& c) {
-  const Words axes = words(c, c.node.integers("perm"), "perm");
+  const Words axes = c.u32_list(c.node.integers("perm"), "perm");
   if (c.origin_op() == "Permute") return c.add(make_op(Tag::permute, {{"dims", axes}}), {c.plain(0)});
   c.add(make_op(Tag::transpose, {{"perm", axes}}), {c.plain(0)});
 }
@@ -62,7 +56,7 @@ void raise_concat(RaiseContext& c) {
 }
 
 void raise_split(RaiseContext& c) {
-  const Words sizes = words(c, c.node.integers("sizes"), "sizes");
+  const Words sizes = c.u32_list(c.node.integers("sizes"), "sizes");
   const auto axis = static_cast<std::uint32_t>(c.axis(c.node.integer("axis"), c.shape(0).rank()));
   if (c.origin_op() == "Chunk" &&
       std::count(sizes.begin(), sizes.end(), sizes.front()) == static_cast<std::ptrdiff_t>(sizes.size()))

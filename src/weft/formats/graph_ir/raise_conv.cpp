@@ -16,12 +16,6 @@ Sizes sizes(const RaiseContext& c, std::string_view name, std::int64_t absent) {
   return given.empty() ? Sizes(c.node.integers("kernel").size(), absent) : given;
 }
 
-Words words(const RaiseContext& c, const Sizes& values, std::string_view attribute) {
-  Words result;
-  for (const std::int64_t value : values) result.push_back(c.u32(value, attribute));
-  return result;
-}
-
 bool all_equal(const Sizes& values) {
   return std::count(values.begin(), values.end(), values[0]) == std::ssize(values);
 }
@@ -70,7 +64,7 @@ void raise_conv(RaiseContext& c) {
                  operands(c), std::move(attrs));
   }
   const auto field = [&](const char* name, std::int64_t absent) -> ParamValue {
-    Words values = words(c, sizes(c, name, absent), name);
+    Words values = c.u32_list(sizes(c, name, absent), name);
     if (kernel.size() == 1) return values[0];
     return values;
   };
@@ -89,9 +83,9 @@ void raise_conv_transpose(RaiseContext& c) {
   if (const std::int64_t groups = c.node.integer("groups"); groups != 1) attrs["groups"] = groups;
   if (Sizes dilation = sizes(c, "dilation", 1); dilation != Sizes{1, 1}) attrs["dilation"] = std::move(dilation);
   if (Sizes extra = sizes(c, "output_padding", 0); extra != Sizes{0, 0}) attrs["output_padding"] = std::move(extra);
-  c.add(make_op(Tag::conv_transpose2d, {{"kernel", words(c, kernel, "kernel")},
-                                        {"stride", words(c, sizes(c, "stride", 1), "stride")},
-                                        {"padding", words(c, sizes(c, "padding", 0), "padding")}}),
+  c.add(make_op(Tag::conv_transpose2d, {{"kernel", c.u32_list(kernel, "kernel")},
+                                        {"stride", c.u32_list(sizes(c, "stride", 1), "stride")},
+                                        {"padding", c.u32_list(sizes(c, "padding", 0), "padding")}}),
         operands(c), std::move(attrs));
 }
 
@@ -99,9 +93,9 @@ void raise_pool(RaiseContext& c) {
   const Sizes& kernel = c.node.integers("kernel");
   if (kernel.size() != 2) c.refuse("the Graph IR pools over two axes alone");
   c.add(make_op(Tag::pool, {{"mode", static_cast<std::uint8_t>(c.node.text("kind") == "max" ? 0 : 1)},
-                            {"kernel", words(c, kernel, "kernel")},
-                            {"stride", words(c, sizes(c, "stride", 0), "stride")},
-                            {"padding", words(c, sizes(c, "padding", 0), "padding")}}),
+                            {"kernel", c.u32_list(kernel, "kernel")},
+                            {"stride", c.u32_list(sizes(c, "stride", 0), "stride")},
+                            {"padding", c.u32_list(sizes(c, "padding", 0), "padding")}}),
         operands(c));
 }
 

@@ -6,7 +6,7 @@ namespace weft::graph_ir {
 namespace {
 
 // x and as many of gain and bias as there are.
-std::vector<std::string> operands(RaiseContext& c) {
+std::vector<std::string> norm_operands(RaiseContext& c) {
   if (c.has(2) && !c.has(1)) c.refuse("a bias needs a gain in the Graph IR");
   std::vector<std::string> names{c.real(0)};
   for (const std::size_t input : {1, 2})
@@ -25,29 +25,29 @@ Op batch_norm(const RaiseContext& c) {
 
 void raise_rms_norm(RaiseContext& c) {
   if (c.has(2)) c.refuse("RmsNorm has no bias in the Graph IR");
-  c.add(make_op(Tag::rms_norm, {{"eps", c.f32("eps")}}), operands(c));
+  c.add(make_op(Tag::rms_norm, {{"eps", c.f32("eps")}}), norm_operands(c));
 }
 
 void raise_layer_norm(RaiseContext& c) {
   const std::size_t rank = c.shape(0).rank();
   if (c.axis(c.node.integer("axis"), rank) + 1 != rank) c.refuse("the Graph IR normalizes the last axis alone");
-  c.add(make_op(Tag::layer_norm, {{"eps", c.f32("eps")}}), operands(c));
+  c.add(make_op(Tag::layer_norm, {{"eps", c.f32("eps")}}), norm_operands(c));
 }
 
 void raise_group_norm(RaiseContext& c) {
   if (const auto groups = c.node.optional_integer("num_groups"))
     return c.add(make_op(Tag::group_norm, {{"eps", c.f32("eps")}, {"num_groups", c.u32(*groups, "num_groups")}}),
-                 operands(c));
-  c.add(make_op(Tag::instance_norm, {{"eps", c.f32("eps")}}), operands(c));
+                 norm_operands(c));
+  c.add(make_op(Tag::instance_norm, {{"eps", c.f32("eps")}}), norm_operands(c));
 }
 
 void raise_batch_norm(RaiseContext& c) {
   if (c.has(1) && !c.has(2)) c.refuse("a gain needs a bias in a BatchNorm of the Graph IR");
-  c.add(batch_norm(c), operands(c));
+  c.add(batch_norm(c), norm_operands(c));
 }
 
 void raise_batch_norm_inference(RaiseContext& c) {
-  std::vector<std::string> names = operands(c);
+  std::vector<std::string> names = norm_operands(c);
   for (const std::size_t input : {3, 4}) names.push_back(c.real(input));
   c.add(batch_norm(c), std::move(names));
 }

@@ -33,15 +33,14 @@ TextValue list(const std::vector<T>& values, Make make) {
 
 TextValue byte_count(std::uint64_t value, std::string_view name) {
   if (value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
-    fail(ErrorKind::not_representable, "NotRepresentable", "graph", "the byte range of \"{}\" exceeds 2^63", name);
+    not_representable("graph", "the byte range of \"{}\" exceeds 2^63", name);
   return integer(static_cast<std::int64_t>(value));
 }
 
 TextTable spec_to_tree(const std::string& name, const TensorSpec& spec) {
   const auto dtype = dtype_text(spec.dtype);
   if (!dtype)
-    fail(ErrorKind::not_representable, "NotRepresentable", "graph", "\"{}\" is {}, which the Graph IR has no name for",
-         name, to_string(spec.dtype));
+    not_representable("graph", "\"{}\" is {}, which the Graph IR has no name for", name, to_string(spec.dtype));
   TextTable table{{"name", text(name)}, {"shape", list(spec.shape, integer)}, {"dtype", text(*dtype)}};
   if (spec.offset) table.emplace_back("offset", byte_count(*spec.offset, name));
   if (spec.size) table.emplace_back("size", byte_count(*spec.size, name));
@@ -86,8 +85,7 @@ struct AttrToTree {
 };
 
 TextTable node_to_tree(const Node& node, std::size_t index) {
-  if (const auto reason = malformed(node.op))
-    fail(ErrorKind::not_representable, "NotRepresentable", node_place(node, index), "{}", *reason);
+  if (const auto reason = malformed(node.op)) not_representable(node_place(node, index), "{}", *reason);
   const OpDef& def = op_def(node.op.tag);
   TextTable table{{"id", integer(node.id)},
                   {"op", text(def.name)},

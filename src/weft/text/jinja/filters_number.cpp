@@ -125,18 +125,19 @@ Value count(Run& run, const Value& subject, const Arguments& arguments) {
   return static_cast<std::int64_t>(length(run, subject));
 }
 
-constexpr std::array<FilterEntry, 7> table{{
-    {"int", to_integer},
-    {"float", to_float},
-    {"abs", absolute},
-    {"round", round},
-    {"sum", sum},
-    {"length", count},
-    {"count", count},
-}};
-
 }  // namespace
 
-std::span<const FilterEntry> number_filters() { return table; }
+std::span<const FilterEntry> number_filters() {
+  static constexpr std::array<FilterEntry, 7> table{{
+      {"int", to_integer},
+      {"float", to_float},
+      {"abs", absolute},
+      {"round", round},
+      {"sum", sum},
+      {"length", count},
+      {"count", count},
+  }};
+  return table;
+}
 
 }  // namespace weft::jinja

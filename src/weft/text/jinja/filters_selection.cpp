@@ -80,19 +80,20 @@ Value select(Run& run, const Value& subject, const Arguments& arguments) {
   return run.iterator(std::move(items));
 }
 
-constexpr std::array<FilterEntry, 8> table{{
-    {"default", otherwise},
-    {"d", otherwise},
-    {"attr", attribute_filter},
-    {"map", map},
-    {"select", select<true, false>},
-    {"reject", select<false, false>},
-    {"selectattr", select<true, true>},
-    {"rejectattr", select<false, true>},
-}};
-
 }  // namespace
 
-std::span<const FilterEntry> selection_filters() { return table; }
+std::span<const FilterEntry> selection_filters() {
+  static constexpr std::array<FilterEntry, 8> table{{
+      {"default", otherwise},
+      {"d", otherwise},
+      {"attr", attribute_filter},
+      {"map", map},
+      {"select", select<true, false>},
+      {"reject", select<false, false>},
+      {"selectattr", select<true, true>},
+      {"rejectattr", select<false, true>},
+  }};
+  return table;
+}
 
 }  // namespace weft::jinja

@@ -225,24 +225,25 @@ Value groupby(Run& run, const Value& subject, const Arguments& arguments) {
   return run.sequence(std::move(groups));
 }
 
-constexpr std::array<FilterEntry, 13> table{{
-    {"first", first},
-    {"last", last},
-    {"list", list},
-    {"reverse", reverse},
-    {"sort", sort},
-    {"dictsort", dictsort},
-    {"unique", unique},
-    {"min", extreme<false>},
-    {"max", extreme<true>},
-    {"items", items},
-    {"batch", batch},
-    {"slice", slice_filter},
-    {"groupby", groupby},
-}};
-
 }  // namespace
 
-std::span<const FilterEntry> sequence_filters() { return table; }
+std::span<const FilterEntry> sequence_filters() {
+  static constexpr std::array<FilterEntry, 13> table{{
+      {"first", first},
+      {"last", last},
+      {"list", list},
+      {"reverse", reverse},
+      {"sort", sort},
+      {"dictsort", dictsort},
+      {"unique", unique},
+      {"min", extreme<false>},
+      {"max", extreme<true>},
+      {"items", items},
+      {"batch", batch},
+      {"slice", slice_filter},
+      {"groupby", groupby},
+  }};
+  return table;
+}
 
 }  // namespace weft::jinja

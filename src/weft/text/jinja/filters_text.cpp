@@ -191,30 +191,31 @@ Value urlencode(Run& run, const Value& subject, const Arguments& arguments) {
   return run.text(std::move(out));
 }
 
-constexpr std::array<FilterEntry, 19> table{{
-    {"upper", map_characters<text::upper>},
-    {"lower", map_characters<text::lower>},
-    {"title", map_characters<title>},
-    {"capitalize", capitalize_filter},
-    {"string", string},
-    {"safe", safe},
-    {"trim", trim},
-    {"replace", replace_filter},
-    {"join", join},
-    {"indent", indent},
-    {"tojson", tojson},
-    {"e", escape},
-    {"escape", escape},
-    {"forceescape", force_escape},
-    {"center", center},
-    {"format", format},
-    {"truncate", truncate},
-    {"wordcount", wordcount},
-    {"urlencode", urlencode},
-}};
-
 }  // namespace
 
-std::span<const FilterEntry> text_filters() { return table; }
+std::span<const FilterEntry> text_filters() {
+  static constexpr std::array<FilterEntry, 19> table{{
+      {"upper", map_characters<text::upper>},
+      {"lower", map_characters<text::lower>},
+      {"title", map_characters<title>},
+      {"capitalize", capitalize_filter},
+      {"string", string},
+      {"safe", safe},
+      {"trim", trim},
+      {"replace", replace_filter},
+      {"join", join},
+      {"indent", indent},
+      {"tojson", tojson},
+      {"e", escape},
+      {"escape", escape},
+      {"forceescape", force_escape},
+      {"center", center},
+      {"format", format},
+      {"truncate", truncate},
+      {"wordcount", wordcount},
+      {"urlencode", urlencode},
+  }};
+  return table;
+}
 
 }  // namespace weft::jinja

@@ -30,7 +30,7 @@ class Method final : public Object {
   Function function_;
 };
 
-struct Entry {
+struct MethodEntry {
   std::string_view name;
   Method::Function function;  // nullptr: it would change the value
 };
@@ -72,7 +72,7 @@ Value list_count(Run& run, const Value& self, const Arguments& arguments) {
       std::count_if(items.begin(), items.end(), [&](const Value& item) { return equal(item, p.get(0)); }));
 }
 
-constexpr std::array<Entry, 11> mapping_methods{{
+constexpr std::array<MethodEntry, 11> mapping_methods{{
     {"items", [](Run& r, const Value& s, const Arguments& a) { return view(r, s, "items", a, Sequence::Kind::items); }},
     {"keys", [](Run& r, const Value& s, const Arguments& a) { return view(r, s, "keys", a, Sequence::Kind::keys); }},
     {"values",
@@ -87,7 +87,7 @@ constexpr std::array<Entry, 11> mapping_methods{{
     {"update", nullptr},
 }};
 
-constexpr std::array<Entry, 11> list_methods{{
+constexpr std::array<MethodEntry, 11> list_methods{{
     {"index", list_index},
     {"count", list_count},
     {"copy", copy},
@@ -102,8 +102,8 @@ constexpr std::array<Entry, 11> list_methods{{
 }};
 
 template <class Table>
-const Entry* find(const Table& table, std::string_view name) {
-  for (const Entry& entry : table)
+const MethodEntry* find_method(const Table& table, std::string_view name) {
+  for (const MethodEntry& entry : table)
     if (entry.name == name) return &entry;
   return nullptr;
 }
@@ -119,10 +119,11 @@ std::optional<Value> method_or_attribute(Run& run, const Value& object, std::str
     if (function == nullptr) return std::nullopt;
   } else {
     const Sequence* list = object.sequence();
-    const Entry* entry = object.mapping() != nullptr                              ? find(mapping_methods, name)
-                         : list != nullptr && list->kind == Sequence::Kind::list  ? find(list_methods, name)
-                         : list != nullptr && list->kind <= Sequence::Kind::range ? find(list_methods, name)
-                                                                                  : nullptr;
+    const MethodEntry* entry = object.mapping() != nullptr ? find_method(mapping_methods, name)
+                               : list != nullptr && list->kind == Sequence::Kind::list ? find_method(list_methods, name)
+                               : list != nullptr && list->kind <= Sequence::Kind::range
+                                   ? find_method(list_methods, name)
+                                   : nullptr;
     if (entry == nullptr) return std::nullopt;
     if (entry->function == nullptr) {
       if (list != nullptr && list->kind != Sequence::Kind::list) return std::nullopt;
