@@ -35,13 +35,13 @@ test-release: setup-test build/release/build.ninja ## the tests of the release b
 	@$(call cmake_build,release)
 	@ctest --preset release --parallel $(JOBS)
 
-asan: setup-test build/asan/build.ninja ## the tests of parsers and memory under the address and UB sanitizers
+asan: setup-test build/asan/build.ninja ## parsers and memory under the sanitizers: their tests, and the fuzz targets for 20 s
 	@$(call cmake_build,asan)
 	@ctest --preset asan --parallel $(JOBS)
 
-fuzz: setup-fuzz build/fuzz/build.ninja ## hostile input, generated: each of FUZZ_TARGETS (all) for FUZZ_SECONDS (20)
-	@$(call cmake_build,fuzz)
-	@tests/fuzz/run.sh build/fuzz $(FUZZ_SECONDS) $(FUZZ_TARGETS)
+fuzz: setup-test build/asan/build.ninja ## hostile input, generated: each of FUZZ_TARGETS (all) for FUZZ_SECONDS (20)
+	@$(call cmake_build,asan) --target weft_fuzz
+	@tests/fuzz/run.sh build/asan $(FUZZ_SECONDS) $(FUZZ_TARGETS)
 
 lint: ## style and structure checks (seconds, no build)
 	@python3 tests/checks/checks.py all
@@ -58,13 +58,11 @@ install: build ## install library, headers, CMake package and program under PREF
 clean: ## remove everything that was built
 	@rm -rf build
 
-.PHONY: setup-run setup-test setup-fuzz
+.PHONY: setup-run setup-test
 setup-run:
 	@tools/setup.sh run
 setup-test:
 	@tools/setup.sh test
-setup-fuzz:
-	@tools/setup.sh fuzz
 
 # Configured once; after that the build notices by itself what changed, except for the presets. The program alone
 # needs none of the test libraries: a first `make run` leaves the tests out until `make test` asks for them.
@@ -74,8 +72,4 @@ build/release/build.ninja: CMakePresets.json | setup-run
 
 build/asan/build.ninja: CMakePresets.json | setup-test
 	@cmake --preset asan
-	@touch $@
-
-build/fuzz/build.ninja: CMakePresets.json | setup-fuzz
-	@cmake --preset fuzz
 	@touch $@

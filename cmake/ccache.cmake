@@ -1,4 +1,5 @@
-# Compiles through ccache where it is there and able to write its cache.
+# Compiles through ccache where it is there and able to write its cache. Paths below the sources are taken relative to
+# the build folder, so that two builds with the same flags share objects.
 find_program(CCACHE ccache)
 if(CCACHE AND NOT DEFINED WEFT_CCACHE_WORKS)
   execute_process(COMMAND ${CCACHE} --show-stats RESULT_VARIABLE result OUTPUT_QUIET ERROR_QUIET)
@@ -10,5 +11,5 @@ if(CCACHE AND NOT DEFINED WEFT_CCACHE_WORKS)
   endif()
 endif()
 if(WEFT_CCACHE_WORKS)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} ${CCACHE})
 endif()

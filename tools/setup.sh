@@ -4,13 +4,11 @@
 #   tools/setup.sh run    what building and running the program needs
 #   tools/setup.sh test   that, and what the tests need
 #   tools/setup.sh bench  what building needs, and what the benchmarks need
-#   tools/setup.sh fuzz   what building needs, and what the fuzz targets need
 set -euo pipefail
 
 run_packages=(g++ make cmake ninja-build ccache pkg-config libfmt-dev libspdlog-dev nlohmann-json3-dev
   libtomlplusplus-dev libcli11-dev libpcre2-dev libutf8proc-dev libssl-dev libhwy-dev zlib1g-dev)
-test_packages=(libgtest-dev libgmock-dev clang-format-14 python3 python3-numpy)
-fuzz_packages=(clang-19 libclang-rt-19-dev libgtest-dev)
+test_packages=(libgtest-dev libgmock-dev clang-19 libclang-rt-19-dev clang-format-14 python3 python3-numpy)
 bench_packages=(libbenchmark-dev nodejs npm python3 python3-numpy)
 
 die() {
@@ -22,8 +20,7 @@ case "${1-}" in
   run) wanted=("${run_packages[@]}") ;;
   test) wanted=("${run_packages[@]}" "${test_packages[@]}") ;;
   bench) wanted=("${run_packages[@]}" "${bench_packages[@]}") ;;
-  fuzz) wanted=("${run_packages[@]}" "${fuzz_packages[@]}") ;;
-  *) die "usage: tools/setup.sh run|test|bench|fuzz" ;;
+  *) die "usage: tools/setup.sh run|test|bench" ;;
 esac
 
 if [ -n "${WEFT_NO_SETUP-}" ]; then exit 0; fi

@@ -67,8 +67,9 @@ def main():
     build = args.build
     if args.kind == "static":
         build = args.build.with_name(args.build.name + "-static")
+        # As the release preset compiles it, so that ccache has the objects.
         configure_and_build(args.cmake, args.source, build, "-DBUILD_SHARED_LIBS=OFF", "-DWEFT_BUILD_PROGRAM=OFF",
-                            "-DWEFT_BUILD_TESTS=OFF")
+                            "-DWEFT_BUILD_TESTS=OFF", "-DCMAKE_UNITY_BUILD=ON")
 
     # Afresh, so that a file that is no longer installed is not found either.
     prefix = args.work / "prefix"
