@@ -10,7 +10,7 @@ foreach(module ${WEFT_MODULES})
   pkg_check_modules(${module} REQUIRED IMPORTED_TARGET ${module})
 endforeach()
 find_package(nlohmann_json REQUIRED)
-pkg_check_modules(libhwy REQUIRED) # Highway's headers; nothing links its library
+pkg_check_modules(libhwy REQUIRED libhwy) # Highway's headers; nothing links its library
 
 set(WEFT_LINKED Threads::Threads fmt::fmt spdlog::spdlog tomlplusplus::tomlplusplus OpenSSL::Crypto ZLIB::ZLIB
                 PkgConfig::libpcre2-8 PkgConfig::libutf8proc)

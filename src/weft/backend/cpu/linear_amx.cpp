@@ -8,11 +8,9 @@
 
 #include "weft/backend/cpu/linear_levels.h"
 #include "weft/backend/cpu/packed_layout.h"
+#include "weft/base/target.h"
 
-// GCC 12 takes the undefined operands inside its own intrinsics for mistakes (PR 105593).
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC push_options
-#pragma GCC target("avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,amx-tile,amx-int8")
+WEFT_BEGIN_TARGET("avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,amx-tile,amx-int8")
 #include "weft/backend/cpu/linear_amx-inl.h"
 
 namespace weft::cpu {
@@ -80,7 +78,7 @@ struct TileUnit {
 constexpr LinearKernels table = AmxLinear<TileUnit>::kernels();
 
 }  // namespace
-#pragma GCC pop_options
+WEFT_END_TARGET
 
 constinit const LinearKernels amx_linear = table;
 

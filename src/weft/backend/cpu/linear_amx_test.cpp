@@ -14,10 +14,9 @@
 #include "weft/backend/cpu/linear_levels.h"
 #include "weft/backend/cpu/packed_layout.h"
 #include "weft/base/block_codec.h"
+#include "weft/base/target.h"
 
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC push_options
-#pragma GCC target("avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")
+WEFT_BEGIN_TARGET("avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")
 #include "weft/backend/cpu/linear_amx-inl.h"
 
 namespace weft::cpu {
@@ -69,7 +68,7 @@ struct EmulatedUnit {
 constexpr LinearKernels emulated = AmxLinear<EmulatedUnit>::kernels();
 
 }  // namespace
-#pragma GCC pop_options
+WEFT_END_TARGET
 
 namespace {
 

@@ -8,11 +8,9 @@
 
 #include "weft/backend/cpu/linear_levels.h"
 #include "weft/backend/cpu/packed_layout.h"
+#include "weft/base/target.h"
 
-// GCC 12 takes the undefined operands inside its own intrinsics for mistakes (PR 105593).
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC push_options
-#pragma GCC target("avx2,fma,f16c")
+WEFT_BEGIN_TARGET("avx2,fma,f16c")
 #include "weft/backend/cpu/avx2_operations-inl.h"
 #include "weft/backend/cpu/linear_kernels-inl.h"
 
@@ -43,7 +41,7 @@ struct Avx2 : Avx2Halves {
 constexpr LinearKernels table = Linear<Avx2>::kernels(CpuLevel::avx2);
 
 }  // namespace
-#pragma GCC pop_options
+WEFT_END_TARGET
 
 constinit const LinearKernels avx2_linear = table;
 

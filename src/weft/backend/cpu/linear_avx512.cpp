@@ -8,11 +8,9 @@
 
 #include "weft/backend/cpu/linear_levels.h"
 #include "weft/backend/cpu/packed_layout.h"
+#include "weft/base/target.h"
 
-// GCC 12 takes the undefined operands inside its own intrinsics for mistakes (PR 105593).
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC push_options
-#pragma GCC target("avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl")
+WEFT_BEGIN_TARGET("avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl")
 #include "weft/backend/cpu/avx512_operations-inl.h"
 #include "weft/backend/cpu/linear_kernels-inl.h"
 
@@ -38,7 +36,7 @@ struct Avx512Plain : Avx512 {
 constexpr LinearKernels table = Linear<Avx512Plain>::kernels(CpuLevel::avx512);
 
 }  // namespace
-#pragma GCC pop_options
+WEFT_END_TARGET
 
 constinit const LinearKernels avx512_linear = table;
 

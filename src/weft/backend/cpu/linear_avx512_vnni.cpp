@@ -8,11 +8,9 @@
 
 #include "weft/backend/cpu/linear_levels.h"
 #include "weft/backend/cpu/packed_layout.h"
+#include "weft/base/target.h"
 
-// GCC 12 takes the undefined operands inside its own intrinsics for mistakes (PR 105593).
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC push_options
-#pragma GCC target("avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")
+WEFT_BEGIN_TARGET("avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")
 #include "weft/backend/cpu/avx512_vnni_operations-inl.h"
 #include "weft/backend/cpu/linear_kernels-inl.h"
 
@@ -22,7 +20,7 @@ namespace {
 constexpr LinearKernels table = Linear<Avx512Vnni>::kernels(CpuLevel::avx512_vnni);
 
 }  // namespace
-#pragma GCC pop_options
+WEFT_END_TARGET
 
 constinit const LinearKernels avx512_vnni_linear = table;
 

@@ -317,7 +317,7 @@ void emit_softmax(Lowering& lowering, std::int32_t index) {
 
 // --- chains -------------------------------------------------------------------------------------------------------
 
-// Steps run tile_elements by tile_elements, so what lies between them stays in the cache.
+// Steps run tile by tile, so what lies between them stays in the cache.
 class ChainStepRun final : public lir::Step {
  public:
   ChainStepRun(std::vector<ChainStep> steps, std::vector<Operand> inputs, std::vector<RegionBroadcast> reach, Operand y,
