@@ -20,7 +20,7 @@ fi
 target=$1
 found=$build/found/$target crashes=$build/crashes log=$build/$target.log
 mkdir -p "$found" "$crashes"
-options=(-max_total_time="$seconds" -rss_limit_mb=1024 -malloc_limit_mb=64 -timeout=10 -max_len=4096 -print_final_stats=1
+options=(-max_total_time="$seconds" -rss_limit_mb=1024 -malloc_limit_mb=64 -timeout=30 -max_len=4096 -print_final_stats=1
   -artifact_prefix="$crashes/$target-")
 dictionary=tests/fuzz/$target.dict
 if [ -f "$dictionary" ]; then options+=(-dict="$dictionary"); fi
