@@ -1,4 +1,4 @@
-# The presets release and asan compile eight sources of the library at a time as one (CMAKE_UNITY_BUILD), in less than
+# The presets release and asan compile eight sources of the library at a time as one (CMAKE_UNITY_BUILD), in about
 # half the time: names in unnamed namespaces have to differ within a room. Sources for newer CPUs stay apart.
 function(weft_separate_kernels)
   foreach(source ${ARGN})
