@@ -23,6 +23,7 @@
 #include "weft/formats/model_file.h"
 #include "weft/formats/model_writer.h"
 #include "weft/formats/npy.h"
+#include "weft/text/test_vocabularies.h"
 
 namespace weft {
 namespace {
@@ -101,13 +102,7 @@ void write_nano_model(const std::filesystem::path& path) {
   ConfigTable chat;
   chat.set("template", std::string("{{ \"x\" }}\n"));
   writer.set_chat(chat);
-  Vocabulary vocabulary;
-  vocabulary.type = TokenizerType::byte_level_bpe;
-  vocabulary.pre = "gpt2";
-  vocabulary.entries = {{0, "a"}, {1, "b"}, {2, "ab"}, {5, "<|im_end|>", 0, TokenKind::control}};
-  vocabulary.merges = {{"a", "b"}};
-  vocabulary.eos = {5};
-  writer.set_vocabulary(vocabulary);
+  writer.set_vocabulary(text::four_token_vocabulary());
   Tensor q8 = Tensor::zeros(DType::q8_0, {2, 32});
   writer.add_tensor("model.q", q8);
   writer.add_tensor("model.norm.weight", Tensor::from(std::vector<float>{1, 2, 3}, {3}));

@@ -120,13 +120,7 @@ void write_models(const Corpus& corpus) {
     ConfigTable chat;
     chat.set("template", std::string("{{ \"x\" }}\n"));
     writer.set_chat(chat);
-    Vocabulary vocabulary;
-    vocabulary.type = TokenizerType::byte_level_bpe;
-    vocabulary.pre = "gpt2";
-    vocabulary.entries = {{0, "a"}, {1, "b"}, {2, "ab"}, {5, "<|im_end|>", 0, TokenKind::control}};
-    vocabulary.merges = {{"a", "b"}};
-    vocabulary.eos = {5};
-    writer.set_vocabulary(vocabulary);
+    writer.set_vocabulary(text::four_token_vocabulary());
     writer.add_tensor("model.q", Tensor::zeros(DType::q8_0, {2, 32}));
     writer.add_tensor("model.norm.weight", Tensor::from(std::vector<float>{1, 2, 3}, {3}));
     writer.add_alias("lm_head.weight", "model.q");

@@ -73,6 +73,17 @@ inline std::string random_utf8(std::mt19937& random, std::size_t characters) {
   return out;
 }
 
+// A whole one that is small: ids with a gap, a merge, a control token that ends texts.
+inline Vocabulary four_token_vocabulary() {
+  Vocabulary vocabulary;
+  vocabulary.type = TokenizerType::byte_level_bpe;
+  vocabulary.pre = "gpt2";
+  vocabulary.entries = {{0, "a"}, {1, "b"}, {2, "ab"}, {5, "<|im_end|>", 0, TokenKind::control}};
+  vocabulary.merges = {{"a", "b"}};
+  vocabulary.eos = {5};
+  return vocabulary;
+}
+
 // The code of the error that `action` throws, "" for none.
 inline std::string error_code(const std::function<void()>& action) {
   try {
