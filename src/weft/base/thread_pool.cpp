@@ -114,12 +114,15 @@ struct ThreadPool::State {
 
   std::int64_t threads() const { return static_cast<std::int64_t>(workers.size()) + 1; }
 
-  // Large ranges first, small ones last: few in number, and a slow thread holds up the others for little.
+  // One large range for each thread, in which it reads memory without a jump; what is left evens out, in ranges that
+  // grow smaller, what the threads differ in speed.
   bool take(std::int64_t& begin, std::int64_t& end) {
+    const std::int64_t large = count * 3 / 4 / threads(), even_from = large * threads();
     begin = next.load(std::memory_order_relaxed);
     do {
       if (begin >= count) return false;
-      end = begin + std::min(std::max(grain, (count - begin) / (4 * threads())), count - begin);
+      const std::int64_t size = begin < even_from ? large : (count - begin) / (2 * threads());
+      end = begin + std::min(std::max(grain, size), count - begin);
     } while (!next.compare_exchange_weak(begin, end, std::memory_order_relaxed));
     return true;
   }

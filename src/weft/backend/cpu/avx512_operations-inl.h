@@ -12,7 +12,7 @@ struct Avx512 {
   using I = __m512i;
   using U8 = __m512i;
 
-  static constexpr int tile_panels = 2, tile_rows = 7, float_rows = 12, row_panels = 8, direct_rows = 1;
+  static constexpr int tile_panels = 2, tile_rows = 7, float_rows = 12, row_panels = 4, direct_rows = 1;
   static constexpr int prefetch_distance = 1024;
 
   static WEFT_INLINE U8 load(Bytes in) { return _mm512_loadu_si512(in); }

@@ -133,7 +133,7 @@ struct AmxLinear {
       Vector::choose_panels(weight, panel, last, in, to.counts);
       for (std::int64_t k = 0; k < x.columns; k += integer_slab) {
         const std::int64_t count = std::min(integer_slab, x.columns - k);
-        for (int p = 0; p < panels; ++p) Vector::template unpack<Code>(in[p], x.columns, k, count, scratch.slab, p);
+        for (int p = 0; p < panels; ++p) Vector::template unpack<Code>(in[p], k, count, scratch.slab, p);
         center<Code>(scratch.slab, count);
         to.fresh = k == 0;
         for (std::int64_t row = 0; row < x.rows;) {

@@ -31,37 +31,54 @@ struct Linear {
     return reinterpret_cast<Bytes>(weight.panel(panel).data());
   }
 
-  // --- integer weights, 2 to direct_rows rows: straight from the packed panel
-  // -------------------------------------------------
+  // --- integer weights, 1 to direct_rows rows: straight from the packed panels -------------------------------------
 
-  template <class Code, int rows>
-  static void direct(const PackedMatrix& weight, const QuantizedRows& x, std::int64_t first, std::int64_t last,
-                     float* y, std::int64_t y_stride) {
+  // `count` panels side by side, `stride` panels apart, so that a broadcast serves all and as many streams are read.
+  // Each stream asks ahead, at the end of a panel for the beginning of the next one, with which it goes on in the next
+  // call; the first (`fresh`) asks for its own beginning.
+  template <class Code, int rows, int count>
+  static void direct(const PackedMatrix& weight, const QuantizedRows& x, std::int64_t panel, std::int64_t stride,
+                     float* y, std::int64_t y_stride, bool fresh) {
     constexpr L l{};
+    constexpr PanelLayout layout = layout_of<Code>;
     constexpr int groups = Code::chunk / Code::group;  // of a chunk
     constexpr int chunks = Code::record / Code::chunk;
+    constexpr int bytes = Code::value_bytes / chunks;
+    constexpr std::int64_t ahead = L::prefetch_distance;
+    Bytes in[count];
+    F out[count][rows];
+    unroll<count>([&](auto p) WEFT_INLINE_LAMBDA {
+      in[p] = bytes_of(weight, panel + p * stride);
+      unroll<rows>([&](auto r) WEFT_INLINE_LAMBDA { out[p][r] = l.set(0); });
+    });
+    if (fresh)
+      for (std::int64_t at = 0; at < ahead; at += 64)
+        unroll<count>([&](auto p) WEFT_INLINE_LAMBDA { __builtin_prefetch(in[p] + at); });
+    const std::int8_t* quants = x.values;
+    const float* dx = x.scales;
+    const std::int32_t* sums = x.sums;
     const std::int64_t records = x.columns / Code::record;
-    const std::int64_t plane = PanelLayout{Code::record, Code::scale_bytes, 0}.scale_plane(x.columns);
-    for (std::int64_t panel = first; panel < last; ++panel) {
-      Bytes scales = bytes_of(weight, panel);
-      Bytes values = scales + plane;
-      const std::int8_t* quants = x.values;
-      const float* dx = x.scales;
-      const std::int32_t* sums = x.sums;
-      F out[rows];
-      unroll<rows>([&](auto r) WEFT_INLINE_LAMBDA { out[r] = l.set(0); });
-      for (std::int64_t record = 0; record < records; ++record) {
-        for (int chunk = 0; chunk < chunks; ++chunk) {
-          constexpr int bytes = Code::value_bytes / chunks;
-          unroll<bytes / 64>([&](auto line) WEFT_INLINE_LAMBDA {
-            __builtin_prefetch(values + chunk * bytes + L::prefetch_distance + 64 * line);
+    for (std::int64_t record = 0; record < records; ++record) {
+      const std::int64_t scales_at = layout.scales_at(record), values_at = layout.values_at(record);
+      unroll<count>([&](auto p) WEFT_INLINE_LAMBDA {
+        unroll<(Code::scale_bytes + 63) / 64>(
+            [&](auto line) WEFT_INLINE_LAMBDA { __builtin_prefetch(in[p] + scales_at + ahead + 64 * line); });
+      });
+      for (int chunk = 0; chunk < chunks; ++chunk) {
+        std::int32_t sum[rows][groups];
+        unroll<rows>([&](auto r) WEFT_INLINE_LAMBDA {
+          unroll<groups>([&](auto g) WEFT_INLINE_LAMBDA {
+            const std::int32_t* part = sums + r * x.sum_stride + g * (Code::group / 16);
+            sum[r][g] = Code::group == 32 ? part[0] + part[1] : part[0];
           });
-          std::int32_t sum[rows][groups];
+        });
+        unroll<count>([&](auto p) WEFT_INLINE_LAMBDA {
+          Bytes scales = in[p] + scales_at, values = in[p] + values_at;
+          unroll<bytes / 64>(
+              [&](auto line) WEFT_INLINE_LAMBDA { __builtin_prefetch(values + chunk * bytes + ahead + 64 * line); });
           I acc[rows][groups];
           unroll<rows>([&](auto r) WEFT_INLINE_LAMBDA {
             unroll<groups>([&](auto g) WEFT_INLINE_LAMBDA {
-              const std::int32_t* part = sums + r * x.sum_stride + g * (Code::group / 16);
-              sum[r][g] = Code::group == 32 ? part[0] + part[1] : part[0];
               acc[r][g] = l.seti(Code::zero != 0 && unsigned_codes<Code::bits> ? -Code::zero * sum[r][g] : 0);
             });
           });
@@ -74,105 +91,39 @@ struct Linear {
           unroll<groups>([&](auto g) WEFT_INLINE_LAMBDA {
             const F scale = Code::scale(l, scales, chunk * groups + g);
             unroll<rows>([&](auto r) WEFT_INLINE_LAMBDA {
-              const float step = dx[r * x.scale_stride + g * Code::group / 32];
-              out[r] = l.fma(l.to_float(acc[r][g]), l.mul(scale, l.set(step)), out[r]);
+              const F step = l.set(dx[r * x.scale_stride + g * Code::group / 32]);
+              out[p][r] = l.fma(l.to_float(acc[r][g]), l.mul(scale, step), out[p][r]);
             });
             if constexpr (Code::minimums) {
               const F minimum = Code::minimum(l, scales, chunk * groups + g);
               unroll<rows>([&](auto r) WEFT_INLINE_LAMBDA {
                 const float step = dx[r * x.scale_stride + g * Code::group / 32];
-                out[r] = l.fma(minimum, l.set(step * static_cast<float>(sum[r][g])), out[r]);
+                out[p][r] = l.fma(minimum, l.set(step * static_cast<float>(sum[r][g])), out[p][r]);
               });
             }
-          });
-          quants += Code::chunk;
-          dx += Code::chunk / 32;
-          sums += Code::chunk / 16;
-        }
-        scales += Code::scale_bytes;
-        values += Code::value_bytes;
-      }
-      const int count = lanes_of(weight.rows(), panel);
-      unroll<rows>([&](auto r) WEFT_INLINE_LAMBDA { l.store_lanes(y + r * y_stride + panel * lanes, out[r], count); });
-    }
-  }
-
-  // One row: `count` panels side by side, so that a broadcast serves all and as many streams are read. The lines that
-  // the streams begin with are asked for together; from there on each stream asks ahead, at its end for the beginning
-  // of the panel that follows `count` panels later, which the next call reads (`more`).
-  template <class Code, int count>
-  static void direct_row(const PackedMatrix& weight, const QuantizedRows& x, std::int64_t panel, float* y, bool fresh,
-                         bool more) {
-    constexpr L l{};
-    constexpr int groups = Code::chunk / Code::group;  // of a chunk
-    constexpr int chunks = Code::record / Code::chunk;
-    constexpr int bytes = Code::value_bytes / chunks;
-    const std::int64_t records = x.columns / Code::record;
-    const std::int64_t plane = PanelLayout{Code::record, Code::scale_bytes, 0}.scale_plane(x.columns);
-    Bytes scales[count], values[count];
-    F out[count];
-    unroll<count>([&](auto p) WEFT_INLINE_LAMBDA {
-      scales[p] = bytes_of(weight, panel + p);
-      values[p] = scales[p] + plane;
-      out[p] = l.set(0);
-    });
-    constexpr std::int64_t ahead = L::prefetch_distance, scales_ahead = ahead / 2;
-    const std::int64_t value_end = records * Code::value_bytes, scale_end = records * Code::scale_bytes;
-    const std::int64_t next = more ? static_cast<std::int64_t>(count * weight.panel(0).size()) : 0;
-    if (fresh)
-      unroll<count>([&](auto p) WEFT_INLINE_LAMBDA {
-        for (std::int64_t at = 0; at < std::min(scales_ahead, scale_end); at += 64) __builtin_prefetch(scales[p] + at);
-        for (std::int64_t at = 0; at < std::min(ahead, value_end); at += 64) __builtin_prefetch(values[p] + at);
-      });
-    std::int64_t value_at = 0, scale_at = 0;
-    const std::int8_t* quants = x.values;
-    const float* dx = x.scales;
-    const std::int32_t* sums = x.sums;
-    for (std::int64_t record = 0; record < records; ++record) {
-      for (int chunk = 0; chunk < chunks; ++chunk) {
-        // Where to ask: further on in the panel, in the one that follows, or nowhere.
-        const bool inside = value_at + ahead < value_end, scales_inside = scale_at + scales_ahead < scale_end;
-        const std::int64_t reach = inside ? ahead : more ? ahead - value_end + next : 0;
-        const std::int64_t scale_reach = scales_inside ? scales_ahead : more ? scales_ahead - scale_end + next : 0;
-        value_at += bytes;
-        std::int32_t sum[groups];
-        unroll<groups>([&](auto g) WEFT_INLINE_LAMBDA {
-          const std::int32_t* part = sums + g * (Code::group / 16);
-          sum[g] = Code::group == 32 ? part[0] + part[1] : part[0];
-        });
-        unroll<count>([&](auto p) WEFT_INLINE_LAMBDA {
-          unroll<bytes / 64>(
-              [&](auto line) WEFT_INLINE_LAMBDA { __builtin_prefetch(values[p] + chunk * bytes + reach + 64 * line); });
-          if (scale_reach != 0) __builtin_prefetch(scales[p] + scale_reach);
-          I acc[groups];
-          unroll<groups>([&](auto g) WEFT_INLINE_LAMBDA {
-            acc[g] = l.seti(Code::zero != 0 && unsigned_codes<Code::bits> ? -Code::zero * sum[g] : 0);
-          });
-          Code::unpack(l, values[p], chunk, [&](const U8& codes, auto group) WEFT_INLINE_LAMBDA {
-            constexpr int at = group, g = at / (Code::group / 4);
-            acc[g] = l.template dot<Code::bits>(acc[g], codes, l.quad(quants + 4 * at));
-          });
-          unroll<groups>([&](auto g) WEFT_INLINE_LAMBDA {
-            const F step = l.set(dx[g * Code::group / 32]);
-            out[p] = l.fma(l.to_float(acc[g]), l.mul(Code::scale(l, scales[p], chunk * groups + g), step), out[p]);
-            if constexpr (Code::minimums)
-              out[p] = l.fma(Code::minimum(l, scales[p], chunk * groups + g),
-                             l.set(dx[g * Code::group / 32] * static_cast<float>(sum[g])), out[p]);
           });
         });
         quants += Code::chunk;
         dx += Code::chunk / 32;
         sums += Code::chunk / 16;
       }
-      scale_at += Code::scale_bytes;
-      unroll<count>([&](auto p) WEFT_INLINE_LAMBDA {
-        scales[p] += Code::scale_bytes;
-        values[p] += Code::value_bytes;
-      });
     }
     unroll<count>([&](auto p) WEFT_INLINE_LAMBDA {
-      l.store_lanes(y + (panel + p) * lanes, out[p], lanes_of(weight.rows(), panel + p));
+      const std::int64_t at = panel + p * stride;
+      unroll<rows>([&](auto r) WEFT_INLINE_LAMBDA {
+        l.store_lanes(y + r * y_stride + at * lanes, out[p][r], lanes_of(weight.rows(), at));
+      });
     });
+  }
+
+  // A range of panels as `count` streams, each with a part of its own, so that none jumps before its end.
+  template <class Code, int rows, int count>
+  static void streams(const PackedMatrix& weight, const QuantizedRows& x, std::int64_t first, std::int64_t last,
+                      float* y, std::int64_t y_stride) {
+    const std::int64_t stride = (last - first) / count;
+    for (std::int64_t i = 0; i < stride; ++i)
+      direct<Code, rows, count>(weight, x, first + i, stride, y, y_stride, i == 0);
+    for (first += stride * count; first < last; ++first) direct<Code, rows, 1>(weight, x, first, 1, y, y_stride, true);
   }
 
   // --- integer weights, many rows: a slab of columns unpacked, then tiles ----------------------------------------
@@ -185,17 +136,15 @@ struct Linear {
   };
 
   template <class Code>
-  static void unpack(Bytes panel, std::int64_t columns, std::int64_t begin, std::int64_t count, Slab& slab, int part) {
+  static void unpack(Bytes panel, std::int64_t begin, std::int64_t count, Slab& slab, int part) {
     constexpr L l{};
     constexpr int groups = Code::chunk / Code::group;
-    const std::int64_t record = begin / Code::record;
-    Bytes scales = panel + record * Code::scale_bytes;
-    Bytes values =
-        panel + PanelLayout{Code::record, Code::scale_bytes, 0}.scale_plane(columns) + record * Code::value_bytes;
     std::uint8_t* codes = slab.codes[part];
     float* to_scales = slab.scales[part];
     float* to_minimums = slab.minimums[part];
-    for (std::int64_t k = 0; k < count; k += Code::record) {
+    for (std::int64_t k = begin; k < begin + count; k += Code::record) {
+      Bytes scales = panel + layout_of<Code>.scales_at(k / Code::record);
+      Bytes values = panel + layout_of<Code>.values_at(k / Code::record);
       for (int chunk = 0; chunk < Code::record / Code::chunk; ++chunk) {
         Code::unpack(l, values, chunk,
                      [&](const U8& bytes, auto group) WEFT_INLINE_LAMBDA { l.store(codes + 64 * group, bytes); });
@@ -208,8 +157,6 @@ struct Linear {
         to_scales += groups * lanes;
         to_minimums += groups * lanes;
       }
-      scales += Code::scale_bytes;
-      values += Code::value_bytes;
     }
   }
 
@@ -313,7 +260,7 @@ struct Linear {
       choose_panels(weight, panel, last, in, to.counts);
       for (std::int64_t k = 0; k < x.columns; k += integer_slab) {
         const std::int64_t count = std::min(integer_slab, x.columns - k);
-        for (int p = 0; p < panels; ++p) unpack<Code>(in[p], x.columns, k, count, slab, p);
+        for (int p = 0; p < panels; ++p) unpack<Code>(in[p], k, count, slab, p);
         QuantizedRows part = x;
         part.values += k;
         part.scales += k / 32;
@@ -328,16 +275,10 @@ struct Linear {
                       float* y, std::int64_t y_stride, std::byte* scratch) {
     with_code(weight.dtype(), [&](auto code) WEFT_INLINE_LAMBDA {
       using Code = decltype(code);
-      if (x.rows == 1) {
-        std::int64_t panel = first;
-        for (; panel + L::row_panels <= last; panel += L::row_panels)
-          direct_row<Code, L::row_panels>(weight, x, panel, y, panel == first, panel + 2 * L::row_panels <= last);
-        for (; panel < last; ++panel) direct_row<Code, 1>(weight, x, panel, y, true, false);
-        return;
-      }
+      if (x.rows == 1) return streams<Code, 1, L::row_panels>(weight, x, first, last, y, y_stride);
       if (x.rows > L::direct_rows) return many<Code>(weight, x, first, last, y, y_stride, scratch);
       unroll<L::direct_rows - 1>([&](auto r) {
-        if (x.rows == r + 2) direct<Code, r + 2>(weight, x, first, last, y, y_stride);
+        if (x.rows == r + 2) streams<Code, r + 2, 2>(weight, x, first, last, y, y_stride);
       });
     });
   }

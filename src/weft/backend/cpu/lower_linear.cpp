@@ -107,7 +107,7 @@ struct LinearPlan {
 };
 
 // Panels that a kernel takes at a time: enough of them side by side to hide the latency of a sum.
-constexpr std::int64_t unit_panels = 8;
+constexpr std::int64_t unit_panels = 4;
 constexpr std::int64_t unit_rows = unit_panels * PackedMatrix::panel_rows;
 
 class LinearStep final : public lir::Step {

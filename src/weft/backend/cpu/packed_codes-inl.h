@@ -1,6 +1,7 @@
 // How to read each packed integer type: its constants, unpacking to bytes, its scales. Included by one .cpp per
 // level of the CPU, inside that level's target, with an operations object L that says what a vector is: 16 rows, or
-// one row of a panel. Includes nothing; <cstdint>, <utility> and dtype.h come before it.
+// one row of a panel. Includes nothing; <cstdint>, <utility> and
+// packed_layout.h come before it.
 #pragma once
 
 namespace weft::cpu {
@@ -227,6 +228,9 @@ struct Q3_K {
     return l.mul(l.f16(scales), l.i8(scales + 32 + 16 * g));
   }
 };
+
+template <class Code>
+constexpr PanelLayout layout_of = {Code::record, Code::scale_bytes, Code::value_bytes};
 
 // body(Type{}) for the type of an integer matrix.
 template <class Body>

@@ -1,10 +1,12 @@
 // Where a panel keeps what. Internal to the linear kernels.
 //
-// Integer types: a plane of scales, then a plane of values, each one record per block of the file type (32 values, or
-// 256 of the K types), both planes from a multiple of 64 bytes on. Arrays over the 16 rows of the panel are written
-// [16]. "Groups" are 4 consecutive k of 16 rows, 64 bytes: row r has bytes 4r to 4r+3, as vpdpbusd wants them. All
-// values are unsigned; the kernels subtract `zero`. Two groups that share a vector, as low and high nibbles, are
-// those that share a byte in the file, so packing only moves dwords.
+// Integer types: records, one per block of the file type (32 values, or 256 of the K types), each of scales and values,
+// so that a panel is one stream and the panels of a matrix continue it. Where the scales of a record fill no whole
+// lines of 64 bytes, two records form a span: the scales of both, then the values of both; of an odd last record the
+// span lacks the second values. Values begin with a line. Arrays over the 16 rows of the panel are written [16].
+// "Groups" are 4 consecutive k of 16 rows, 64 bytes: row r has bytes 4r to 4r+3, as vpdpbusd wants them. All values are
+// unsigned; the kernels subtract `zero`. Two groups that share a vector, as low and high nibbles, are those that share
+// a byte in the file, so packing only moves dwords.
 //
 //   type        scales                                   values
 //   q4_0        f16 d[16]                                4 vectors; j: groups j and j+4
@@ -39,16 +41,24 @@
 namespace weft::cpu {
 
 struct PanelLayout {
-  std::int64_t record_values = 0;  // 0: a float or fixed-point type
+  std::int64_t record_values = 0;  // 0: a float or fixed-point type, whose value_bytes are those of one column
   std::int64_t scale_bytes = 0;    // of one record
-  std::int64_t value_bytes = 0;    // of one record, or of one column where there are none
+  std::int64_t value_bytes = 0;
 
-  std::int64_t scale_plane(std::int64_t columns) const {
-    return record_values == 0 ? 0 : (columns / record_values * scale_bytes + 63) / 64 * 64;
+  constexpr std::int64_t span_records() const { return scale_bytes % 64 == 0 ? 1 : 2; }
+  constexpr std::int64_t span_bytes() const { return span_records() * (scale_bytes + value_bytes); }
+  // Where in the panel the scales and the values of a record are.
+  constexpr std::int64_t scales_at(std::int64_t record) const {
+    return record / span_records() * span_bytes() + record % span_records() * scale_bytes;
   }
-  std::int64_t panel_bytes(std::int64_t columns) const {
-    const std::int64_t records = record_values == 0 ? columns : columns / record_values;
-    return scale_plane(columns) + (records * value_bytes + 63) / 64 * 64;
+  constexpr std::int64_t values_at(std::int64_t record) const {
+    return record / span_records() * span_bytes() + span_records() * scale_bytes +
+           record % span_records() * value_bytes;
+  }
+  constexpr std::int64_t panel_bytes(std::int64_t columns) const {
+    const std::int64_t bytes =
+        record_values == 0 ? columns * value_bytes : values_at(columns / record_values - 1) + value_bytes;
+    return (bytes + 63) / 64 * 64;
   }
 };
 

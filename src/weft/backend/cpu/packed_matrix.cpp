@@ -52,9 +52,10 @@ struct OneLane {
 template <class Code>
 void decode_lane(const std::uint8_t* panel, int lane, std::int64_t columns, float* out) {
   const OneLane l{lane};
-  const std::uint8_t* scales = panel;
-  const std::uint8_t* values = panel + PanelLayout{Code::record, Code::scale_bytes, 0}.scale_plane(columns);
-  for (std::int64_t k = 0; k < columns; k += Code::record) {
+  constexpr PanelLayout layout = layout_of<Code>;
+  for (std::int64_t record = 0; record < columns / Code::record; ++record) {
+    const std::uint8_t* scales = panel + layout.scales_at(record);
+    const std::uint8_t* values = panel + layout.values_at(record);
     for (int chunk = 0; chunk < Code::record / Code::chunk; ++chunk, out += Code::chunk) {
       Code::unpack(l, values, chunk, [&](std::uint32_t codes, auto group) {
         for (int i = 0; i < 4; ++i)
@@ -77,8 +78,6 @@ void decode_lane(const std::uint8_t* panel, int lane, std::int64_t columns, floa
         }
       }
     }
-    scales += Code::scale_bytes;
-    values += Code::value_bytes;
   }
 }
 
