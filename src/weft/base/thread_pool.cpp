@@ -117,7 +117,7 @@ struct ThreadPool::State {
   // One large range for each thread, in which it reads memory without a jump; what is left evens out, in ranges that
   // grow smaller, what the threads differ in speed.
   bool take(std::int64_t& begin, std::int64_t& end) {
-    const std::int64_t large = count * 3 / 4 / threads(), even_from = large * threads();
+    const std::int64_t large = (count - count / 16 + threads() - 1) / threads(), even_from = large * threads();
     begin = next.load(std::memory_order_relaxed);
     do {
       if (begin >= count) return false;

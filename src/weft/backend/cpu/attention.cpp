@@ -111,7 +111,7 @@ class Attention {
     const bool fits = a_.rows == 1 || partial_bytes(a_.layout, a_.heads, a_.rows, a_.keys) <= partial_budget;
     const bool cut = chunks > 1 && threads > 1 && tiles == 1 && fits && kv_heads < 8 * threads;
     Pieces pieces(a_.scratch.data());
-    std::byte* workers = pieces.take<std::byte>(threads * tile_scratch_bytes(a_.layout));
+    std::byte* workers = pieces.take<std::byte>(pool.size() * tile_scratch_bytes(a_.layout));
     first_chunk_ = all.first / chunk_keys;
     chunks_ = chunks;
     if (cut) {
@@ -120,23 +120,22 @@ class Attention {
       finished_ = pieces.take<std::int32_t>(kv_heads);
       std::fill_n(finished_, kv_heads, 0);
     }
-    const std::int64_t tasks = cut ? kv_heads * chunks : kv_heads * tiles;
+    if (tiles == 1) {
+      // Few rows are read against memory: neighboring heads by one thread, since each goes on where the last one ended.
+      const std::int64_t tasks = cut ? kv_heads * chunks : kv_heads;
+      pool.parallel_for(tasks, (tasks + threads - 1) / threads, [&](std::int64_t begin, std::int64_t end) {
+        TileScratch scratch = scratch_of(workers, ThreadPool::thread_index());
+        for (std::int64_t task = begin; task < end; ++task)
+          cut ? run_chunk(scratch, task % kv_heads, task / kv_heads) : run_tile(scratch, task, 0);
+      });
+      return;
+    }
+    // The last tiles see the most keys: they go first.
     std::atomic<std::int64_t> next{0};
-    const auto work_on_tasks = [&](std::int64_t worker) {
-      Pieces own(workers + worker * tile_scratch_bytes(a_.layout));
-      TileScratch scratch(own, a_.layout);
-      for (;;) {
-        const std::int64_t task = next.fetch_add(1, std::memory_order_relaxed);
-        if (task >= tasks) break;
-        if (cut)
-          run_chunk(scratch, task % kv_heads, task / kv_heads);
-        else  // the last tiles see the most keys: they go first
-          run_tile(scratch, task % kv_heads, tiles - 1 - task / kv_heads);
-      }
-    };
-    if (threads == 1) return work_on_tasks(0);
-    pool.parallel_for(threads, 1, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t worker = begin; worker < end; ++worker) work_on_tasks(worker);
+    pool.parallel_for(threads, 1, [&](std::int64_t worker, std::int64_t) {
+      TileScratch scratch = scratch_of(workers, worker);
+      for (std::int64_t task; (task = next.fetch_add(1, std::memory_order_relaxed)) < kv_heads * tiles;)
+        run_tile(scratch, task % kv_heads, tiles - 1 - task / kv_heads);
     });
   }
 
@@ -145,6 +144,11 @@ class Attention {
     std::int64_t first = 0, last = 0;
     bool empty() const { return first >= last; }
   };
+
+  TileScratch scratch_of(std::byte* workers, std::int64_t worker) const {
+    Pieces own(workers + worker * tile_scratch_bytes(a_.layout));
+    return TileScratch(own, a_.layout);
+  }
 
   // Row r of a key head is query r / group of its head r % group.
   std::int64_t query(std::int64_t row) const { return row / group_; }

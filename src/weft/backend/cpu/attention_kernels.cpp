@@ -75,7 +75,7 @@ template <class Element, int R>
 void score_rows(const float* const* q, std::int64_t dim, KvBlocks keys, std::int64_t first, std::int64_t last,
                 float* scores) {
   constexpr int room = accumulators / (R * static_cast<int>(panel_vectors));
-  constexpr int streams = room >= block_streams ? block_streams : room >= 4 ? 4 : room >= 2 ? 2 : 1;
+  constexpr int streams = room >= block_streams ? block_streams : room >= 2 ? 2 : 1;
   const std::int64_t panel_bytes = dim * 16 * static_cast<std::int64_t>(sizeof(Element));
   const auto single = [&](std::int64_t p) {
     const std::byte* panel = keys.data + p / block_panels * keys.stride + p % block_panels * panel_bytes;
@@ -251,30 +251,33 @@ HWY_INLINE void sum_tile(const float* weights, const ValueBlocks& values, const 
   const auto blocks_before = [](std::int64_t keys, std::int64_t place) {
     return keys / block_keys + (place < keys % block_keys ? 1 : 0);
   };
-  for (std::int64_t place = 0; place < block_keys; ++place) {
-    const std::int64_t from = blocks_before(first, place), to = blocks_before(last, place);
-    const std::byte* row = values.row(from * block_keys + place);
-    for (std::int64_t block = from; block < to; ++block, row += values.blocks.stride) {
-      const std::int64_t key = block * block_keys + place;
-      constexpr std::int64_t bytes = C * lanes * static_cast<std::int64_t>(sizeof(Element));
-      const std::byte* next = row + column * static_cast<std::int64_t>(sizeof(Element)) + ahead_bytes;
+  constexpr std::int64_t group_keys = block_streams * block_keys;
+  for (std::int64_t group = first / group_keys * group_keys; group < last; group += group_keys)
+    for (std::int64_t place = 0; place < block_keys; ++place) {
+      const std::int64_t from = blocks_before(std::max(first, group), place),
+                         to = blocks_before(std::min(last, group + group_keys), place);
+      const std::byte* row = values.row(from * block_keys + place);
+      for (std::int64_t block = from; block < to; ++block, row += values.blocks.stride) {
+        const std::int64_t key = block * block_keys + place;
+        constexpr std::int64_t bytes = C * lanes * static_cast<std::int64_t>(sizeof(Element));
+        const std::byte* next = row + column * static_cast<std::int64_t>(sizeof(Element)) + ahead_bytes;
 #pragma GCC unroll 8
-      for (std::int64_t line = 0; line < bytes; line += 64) __builtin_prefetch(next + line);
-      VF v[C];
+        for (std::int64_t line = 0; line < bytes; line += 64) __builtin_prefetch(next + line);
+        VF v[C];
 #pragma GCC unroll 16
-      for (int c = 0; c < C; ++c) {
-        v[c] = load_as_f32<Element>(row, column + c * lanes);
-        if constexpr (sizeof(Element) == 1)
-          v[c] = hn::Mul(v[c], constant(scales[key * scale_stride + (column + c * lanes) / 32]));
-      }
+        for (int c = 0; c < C; ++c) {
+          v[c] = load_as_f32<Element>(row, column + c * lanes);
+          if constexpr (sizeof(Element) == 1)
+            v[c] = hn::Mul(v[c], constant(scales[key * scale_stride + (column + c * lanes) / 32]));
+        }
 #pragma GCC unroll 16
-      for (int r = 0; r < R; ++r) {
-        const VF w = constant(weights[r * chunk_keys + key]);
+        for (int r = 0; r < R; ++r) {
+          const VF w = constant(weights[r * chunk_keys + key]);
 #pragma GCC unroll 16
-        for (int c = 0; c < C; ++c) sums[r][c] = hn::MulAdd(w, v[c], sums[r][c]);
+          for (int c = 0; c < C; ++c) sums[r][c] = hn::MulAdd(w, v[c], sums[r][c]);
+        }
       }
     }
-  }
 #pragma GCC unroll 16
   for (int r = 0; r < R; ++r)
 #pragma GCC unroll 16

@@ -39,9 +39,9 @@ struct PartialSoftmax {
   float highest, sum;
 };
 
-// One row of queries is read against memory, so its loops take the blocks of a chunk side by side, eight streams that
-// the hardware's prefetchers follow, and ask this far ahead in each.
-inline constexpr std::int64_t block_streams = 8;
+// One row of queries is read against memory, so its loops take blocks side by side, four streams that the hardware's
+// prefetchers follow, and ask this far ahead in each.
+inline constexpr std::int64_t block_streams = 4;
 inline constexpr std::int64_t ahead_bytes = 1024;
 
 // The values of one head in a chunk: key k is row k % 64 of block k / 64.
@@ -60,7 +60,8 @@ using ScoresFunction = void(const float* const* q, std::int64_t rows, std::int64
 using Int8ScoresFunction = void(const QuantizedQueries& q, std::int64_t rows, KvBlocks keys, std::int64_t first,
                                 std::int64_t last, float* scores);
 // out[r][d] = sum over keys [first, last) of weights[r][key] * value[key][d], for `columns` (a multiple of 16) columns,
-// in the order of key % 64 and then of the blocks. `scales` [chunk_keys][columns / 32] belongs to q8_0.
+// block_streams blocks at a time, in the order of key % 64 and then of the blocks. `scales` [chunk_keys][columns / 32]
+// belongs to q8_0.
 using WeightedSumFunction = void(const float* weights, std::int64_t rows, const ValueBlocks& values,
                                  const float* scales, std::int64_t first, std::int64_t last, std::int64_t columns,
                                  float* out);
