@@ -365,10 +365,17 @@ WEFT_API Var kv_decompress(Var packed, std::int64_t head_dim, std::int64_t bits)
 // --- fused ops: passes make them, see weft/passes/pipeline.h -------------------------------------------------------
 // They take operands as they are: no promotion.
 
+// x stands for RmsNorm(x) when there is a gain.
+struct RowNormOptions {
+  Var gain = {};
+  double eps = 1e-6;
+};
+
 struct FusedMatMulOptions {
   Var bias = {}, residual = {};
   std::string activation = "none";
   bool transpose_b = false;
+  RowNormOptions norm = {};
 };
 // act(x w + bias) + residual
 WEFT_API Var fused_matmul_bias_act(Var x, Var w, FusedMatMulOptions options = {});
@@ -376,6 +383,7 @@ WEFT_API Var fused_matmul_bias_act(Var x, Var w, FusedMatMulOptions options = {}
 struct SharedMatMulOptions {
   std::vector<Var> biases = {};  // none, or one per weight, undefined where there is none
   bool transpose_b = false;
+  RowNormOptions norm = {};
 };
 // x w for each w
 WEFT_API std::vector<Var> fused_shared_matmul(Var x, std::vector<Var> weights, SharedMatMulOptions options = {});
@@ -384,6 +392,7 @@ struct GatedMatMulOptions {
   Var bias_gate = {}, bias_up = {};
   std::string activation = "silu";
   bool transpose_b = false;
+  RowNormOptions norm = {};
 };
 // act(x w_gate + bias_gate) * (x w_up + bias_up)
 WEFT_API Var fused_gated_matmul(Var x, Var w_gate, Var w_up, GatedMatMulOptions options = {});

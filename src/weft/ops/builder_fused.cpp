@@ -6,10 +6,19 @@
 #include "weft/ops/builder.h"
 
 namespace weft {
+namespace {
+
+Attributes with_norm(Attributes attributes, const RowNormOptions& norm) {
+  if (norm.gain.defined()) attributes.emplace_back("norm_eps", norm.eps);
+  return attributes;
+}
+
+}  // namespace
 
 Var fused_matmul_bias_act(Var x, Var w, FusedMatMulOptions options) {
-  return emit(x.graph(), "FusedMatMulBiasAct", {x, w, options.bias, options.residual},
-              {{"activation", AttributeValue(options.activation)}, {"transpose_b", options.transpose_b}});
+  return emit(x.graph(), "FusedMatMulBiasAct", {x, w, options.bias, options.residual, options.norm.gain},
+              with_norm({{"activation", AttributeValue(options.activation)}, {"transpose_b", options.transpose_b}},
+                        options.norm));
 }
 
 std::vector<Var> fused_shared_matmul(Var x, std::vector<Var> weights, SharedMatMulOptions options) {
@@ -24,13 +33,16 @@ std::vector<Var> fused_shared_matmul(Var x, std::vector<Var> weights, SharedMatM
     biased.push_back(static_cast<std::int64_t>(i));
     operands.push_back(options.biases[i]);
   }
-  return emit_all(x.graph(), "FusedSharedMatMul", operands,
-                  {{"biased", AttributeValue(std::move(biased))}, {"transpose_b", options.transpose_b}});
+  if (options.norm.gain.defined()) operands.push_back(options.norm.gain);
+  return emit_all(
+      x.graph(), "FusedSharedMatMul", operands,
+      with_norm({{"biased", AttributeValue(std::move(biased))}, {"transpose_b", options.transpose_b}}, options.norm));
 }
 
 Var fused_gated_matmul(Var x, Var w_gate, Var w_up, GatedMatMulOptions options) {
-  return emit(x.graph(), "FusedGatedMatMul", {x, w_gate, w_up, options.bias_gate, options.bias_up},
-              {{"activation", AttributeValue(options.activation)}, {"transpose_b", options.transpose_b}});
+  return emit(x.graph(), "FusedGatedMatMul", {x, w_gate, w_up, options.bias_gate, options.bias_up, options.norm.gain},
+              with_norm({{"activation", AttributeValue(options.activation)}, {"transpose_b", options.transpose_b}},
+                        options.norm));
 }
 
 Var fused_swiglu(Var x, FusedSwiGluOptions options) {

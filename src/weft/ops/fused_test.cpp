@@ -37,6 +37,13 @@ TEST(FusedInference, MatMulBiasAct) {
   EXPECT_EQ(types({"[n, 8] i32", "[8, 6] i32"}), "DTypeMismatch");
   EXPECT_EQ(types({"[n, 64] f32", "[64, 64] q4_0"}), "DTypeMismatch");
   EXPECT_EQ(types({"[n, 8] f32", "[8, 6] f32"}, {{"activation", "is_nan"}}), "BadAttribute");
+  const Attributes normed{{"norm_eps", 1e-6}};
+  EXPECT_EQ(types({"[n, 8] f32", "[8, 6] f32", "", "", "[8] f32"}, normed), "[n, 6] f32");
+  EXPECT_EQ(types({"[n, 8] f32", "[8, 6] f32", "", "", "[7] f32"}, normed), "ShapeMismatch");
+  EXPECT_EQ(types({"[n, 8] f32", "[8, 6] f32", "", "", "[8] f16"}, normed), "DTypeMismatch");
+  EXPECT_EQ(types({"[n, 8] f32", "[8, 6] f32"}, normed), "BadAttribute");
+  EXPECT_EQ(types({"[n, 8] f32", "[8, 6] f32", "", "", "[8] f32"}), "BadAttribute");
+  EXPECT_EQ(types({"[n, 8] f32", "[8, 6] f32", "", "", "[8] f32"}, {{"norm_eps", -1.0}}), "BadAttribute");
 }
 
 TEST(FusedInference, SharedMatMul) {
@@ -53,6 +60,14 @@ TEST(FusedInference, SharedMatMul) {
        std::vector<std::vector<std::int64_t>>{{1, 0}, {0, 0}, {0, 2}, {-1, 0}})
     EXPECT_EQ(types({"[n, 32] f32", "[6, 32] f32", "[4, 32] f32", "[6] f32", "[4] f32"}, biased), "BadAttribute");
   EXPECT_EQ(types({"[n, 32] f32", "[6, 31] f32"}), "ShapeMismatch");
+  const auto normed = [](const std::vector<std::string>& operands) {
+    return inferred("FusedSharedMatMul", operands,
+                    {{"biased", std::vector<std::int64_t>{0}}, {"transpose_b", true}, {"norm_eps", 0.0}});
+  };
+  EXPECT_EQ(normed({"[n, 32] f32", "[6, 32] f32", "[4, 32] q8_0", "[6] f32", "[32] f32"}), "[n, 6] f32; [n, 4] f32");
+  EXPECT_EQ(normed({"[n, 32] f32", "[6, 32] f32", "[6] f32", "[31] f32"}), "ShapeMismatch");
+  EXPECT_EQ(normed({"[n, 32] f32", "[6, 32] f32", "[32] f32"}), "BadAttribute");  // no weight is left
+  EXPECT_EQ(normed({"[n, 32] f32"}), "BadAttribute");
 }
 
 TEST(FusedInference, GatedMatMulAndSwiGlu) {
@@ -60,6 +75,7 @@ TEST(FusedInference, GatedMatMulAndSwiGlu) {
   EXPECT_EQ(gated({"[n, 8] f32", "[8, 6] f32", "[8, 6] f32"}), "[n, 6] f32");
   EXPECT_EQ(gated({"[n, 8] f32", "[8, 6] f32", "[8, 6] f32", "[6] f32", "[6] f32"}), "[n, 6] f32");
   EXPECT_EQ(gated({"[n, 8] f32", "[8, 6] f32", "[8, 5] f32"}), "ShapeMismatch");
+  EXPECT_EQ(gated({"[n, 8] f32", "[8, 6] f32", "[8, 6] f32", "", "", "[8] f32"}), "BadAttribute");
   EXPECT_EQ(gated({"[n, 8] f32", "[8, 6] f32", "[8, 6] f32", "", "[5] f32"}), "ShapeMismatch");
   EXPECT_EQ(inferred("FusedSwiGLU", {"[2, n, 6] f32"}), "[2, n, 3] f32");
   EXPECT_EQ(inferred("FusedSwiGLU", {"[n, 6] f32"}, {{"cast_to", DType::f16}}), "[n, 3] f16");
@@ -94,12 +110,21 @@ Graph everything(std::int64_t rows, std::int64_t terms, std::int64_t columns) {
                                           {.biases = {Var(), bias(2 * columns)}, .transpose_b = true});
   const Var gated =
       fused_gated_matmul(x, weight(columns), weight(columns), {.bias_up = bias(columns), .transpose_b = true});
+  const Var gain = bias(terms);
+  const Var a_normed = fused_matmul_bias_act(
+      x, weight(columns), {.bias = bias(columns), .residual = a, .transpose_b = true, .norm = {gain, 1e-3}});
+  const auto shared_normed =
+      fused_shared_matmul(x, {weight(columns), weight(2 * columns)},
+                          {.biases = {bias(columns), Var()}, .transpose_b = true, .norm = {gain, 1e-5}});
+  const Var gated_normed =
+      fused_gated_matmul(x, weight(columns), weight(columns), {.transpose_b = true, .norm = {bias(terms)}});
   const Var halves = fused_swiglu(shared[1], {.gate_first = true});
   const auto [normed, sum] = fused_residual_rms_norm(b, gated, bias(columns));
   const auto [layer, second] = fused_residual_layer_norm(sum, halves, bias(columns), bias(columns));
   const Var region =
       elementwise_region({layer, normed, shared[0]}, "t0 = mul(x0, x1); t1 = tanh(t0); t2 = add(t1, x2)");
-  for (const Var& result : {a, b, shared[0], shared[1], gated, halves, normed, sum, layer, second, region})
+  for (const Var& result : {a, b, shared[0], shared[1], gated, a_normed, shared_normed[0], shared_normed[1],
+                            gated_normed, halves, normed, sum, layer, second, region})
     g.add_output("y" + std::to_string(result.value().node) + "_" + std::to_string(result.value().port), result.value());
   return g;
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "weft/ops/activation.h"
+#include "weft/ops/fused_matmul.h"
 #include "weft/passes/passes.h"
 #include "weft/passes/replace.h"
 
@@ -25,6 +26,7 @@ struct Product {
 std::optional<Product> product_of(Patterns& patterns, Value value) {
   const Graph& graph = patterns.graph();
   if (const Node* node = patterns.made_by(value, "FusedMatMulBiasAct")) {
+    if (norm_of_rows(*node)) return std::nullopt;  // whole already
     const auto operand = [&](std::size_t i) { return i < node->inputs.size() ? node->inputs[i] : Value(); };
     return Product{
         operand(0),  operand(1), operand(2), operand(3), node->boolean("transpose_b"), node->text("activation"),
@@ -222,6 +224,40 @@ Graph shared_matmul(Graph graph, PassReport& report) {
       const std::size_t count = std::min(most_projections, products.size() - first);
       if (count > 1) patterns.add(shared(std::span(products).subspan(first, count)));
     }
+  }
+  return patterns.finish(graph);
+}
+
+Graph norm_matmul(Graph graph, PassReport& report) {
+  Patterns patterns(graph, report);
+  for (std::int32_t i = 0; i < graph.size(); ++i) {
+    const Node& node = graph.node(i);
+    const std::string& op = node.schema->name;
+    const bool shares = op == "FusedSharedMatMul", gates = op == "FusedGatedMatMul";
+    if (!shares && !gates && !product_of(patterns, {i, 0})) continue;
+    const Value rows = node.inputs[0];
+    const Node* norm = patterns.made_by(rows, "RmsNorm");
+    if (norm == nullptr || norm_of_rows(node) || !patterns.is_weight(node.inputs[1])) continue;
+    const auto operand = [](const Node& of, std::size_t k) { return k < of.inputs.size() ? of.inputs[k] : Value(); };
+    if (!operand(*norm, 1).defined() || operand(*norm, 2).defined()) {
+      patterns.miss("NormWithoutGainOrWithBias", rows.node);
+      continue;
+    }
+    if (!patterns.may_disappear(rows)) continue;
+    Replacement replacement{.root = i, .members = {rows.node, i}, .at = i, .op = "FusedMatMulBiasAct"};
+    if (shares || gates) replacement.op = shares ? "FusedSharedMatMul" : "FusedGatedMatMul";
+    replacement.inputs = node.inputs;
+    replacement.inputs[0] = norm->inputs[0];
+    if (!shares) replacement.inputs.resize(gates ? 5 : 4);  // the biases and the residual, there or not
+    replacement.inputs.push_back(norm->inputs[1]);
+    replacement.attributes = {{"norm_eps", norm->real("eps")}, {"transpose_b", node.boolean("transpose_b")}};
+    if (shares)
+      replacement.attributes.emplace_back("biased", node.integers("biased"));
+    else if (op != "MatMul")
+      replacement.attributes.emplace_back("activation", node.text("activation"));
+    for (std::size_t port = 0; port < node.outputs.size(); ++port)
+      replacement.results.push_back({i, static_cast<std::int32_t>(port)});
+    patterns.add(std::move(replacement));
   }
   return patterns.finish(graph);
 }

@@ -249,6 +249,50 @@ TEST(SharedMatMul, LeavesWhatItCannotGather) {
   }));
 }
 
+TEST(NormMatMul, TheNormMovesIntoTheProductsThatAloneReadIt) {
+  Rows r;
+  const Var gain = r.weight({8});
+  const Var normed = rms_norm(r.x, gain, {.eps = 1e-5});
+  const Var q = matmul(normed, r.matrix(4), {.transpose_b = true}),
+            k = matmul(normed, r.matrix(), {.transpose_b = true});
+  const Var rows = rms_norm(k, r.weight({8}));
+  const Var gate = matmul(rows, r.matrix(), {.transpose_b = true}),
+            up = matmul(rows, r.matrix(), {.transpose_b = true});
+  const Var y = matmul(rms_norm(silu(gate) * up, r.weight({8})), r.matrix(), {.transpose_b = true});
+  r.graph.add_output("q", q.value());
+  r.graph.add_output("y", y.value());
+  PipelineOptions options;
+  options.only = {"gated-matmul", "shared-matmul", "norm-matmul"};
+  const Graph fused = run_pipeline(r.graph, options);
+  EXPECT_EQ(test::op_line(fused), "FusedSharedMatMul FusedGatedMatMul FusedMatMulBiasAct");
+  const auto shared_norm = norm_of_rows(the(fused, "FusedSharedMatMul"));
+  ASSERT_TRUE(shared_norm);
+  EXPECT_EQ(shared_norm->eps, 1e-5);
+  EXPECT_EQ(fused.node(shared_norm->gain.node).text("name"), "w0");
+  EXPECT_EQ(shared_projections(the(fused, "FusedSharedMatMul")).weights.size(), 2u);
+  EXPECT_TRUE(norm_of_rows(the(fused, "FusedGatedMatMul")));
+  EXPECT_TRUE(norm_of_rows(the(fused, "FusedMatMulBiasAct")));
+}
+
+TEST(NormMatMul, LeavesWhatItCannotTake) {
+  const auto miss = [](const std::function<Var(Rows&)>& build) { return missed(rows(build), "norm-matmul"); };
+  const auto by = [](Rows& r, Var x) { return matmul(x, r.matrix(), {.transpose_b = true}); };
+  EXPECT_EQ(miss([&](Rows& r) {
+              const Var normed = rms_norm(r.x, r.weight({8}));
+              return by(r, normed) + normed;
+            }),
+            "MultiConsumer");
+  EXPECT_EQ(miss([&](Rows& r) { return by(r, rms_norm(r.x, Var())); }), "NormWithoutGainOrWithBias");
+  EXPECT_EQ(miss([&](Rows& r) { return by(r, rms_norm(r.x, r.weight({8}), r.weight({8}))); }),
+            "NormWithoutGainOrWithBias");
+  // Of an input no product keeps panels.
+  EXPECT_TRUE(
+      unchanged(rows([&](Rows& r) {
+                  return matmul(rms_norm(r.x, r.weight({8})), input(r.graph, "later", {8, 8}), {.transpose_b = true});
+                }),
+                "norm-matmul"));
+}
+
 TEST(SharedMatMul, ManyProjectionsAreGatheredInEights) {
   const Graph graph = rows([](Rows& r) {
     Var sum = r.product(r.matrix());

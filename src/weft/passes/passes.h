@@ -12,6 +12,7 @@ Graph matmul_bias(Graph graph, PassReport& report);
 Graph gated_matmul(Graph graph, PassReport& report);
 Graph matmul_epilogue(Graph graph, PassReport& report);
 Graph shared_matmul(Graph graph, PassReport& report);
+Graph norm_matmul(Graph graph, PassReport& report);
 // fuse_swiglu.cpp
 Graph swiglu(Graph graph, PassReport& report);
 // fuse_norm.cpp

@@ -44,6 +44,10 @@ def build(add):
 
     t_b = {"transpose_b": True}
 
+    def normed(x, gain, eps):
+        x = wide(x)
+        return x / np.sqrt((x * x).mean(-1, keepdims=True) + eps) * wide(gain)
+
     # Activations have slopes of about 1 at most, so an error of the product stays what it is.
     def bias_act(name, x, w, bias=None, residual=None, act=None, values=None, transposed=True, kind="f4"):
         y, size = product(x, w if values is None else values, bias, transposed)
@@ -90,6 +94,14 @@ def build(add):
     shared("plain_weights", x, [normal(33, 4), normal(33, 6)], [None, normal(6)], False)
     shared("packed", normal(2, 64), [q8_0(rng, 19, 64), q4_0(rng, 8, 64), normal(8, 64)], [normal(19), None, None])
 
+    def with_norm(name, op, x, weights, result, eps):
+        gain = normal(x.shape[-1])
+        rows = normed(x, gain, eps)
+        results = result(rows)
+        blank = {"FusedMatMulBiasAct": 2, "FusedGatedMatMul": 2}.get(op, 0)
+        add(name, op, {**t_b, "norm_eps": eps}, [x] + weights + [None] * blank + [gain],
+            [y.astype("f4") for y, _ in results], "sum", [size.astype("f4") for _, size in results])
+
     def gated(name, x, gate, up, gate_bias=None, up_bias=None, act=None, values=None, transposed=True):
         gate_values, up_values = values or (gate, up)
         (g, g_size), (u, u_size) = product(x, gate_values, gate_bias, transposed), product(x, up_values, up_bias, transposed)
@@ -108,6 +120,17 @@ def build(add):
     gated("plain_weights", x, normal(33, 19), normal(33, 19), normal(19), None, "relu", None, False)
     (gate, gate_values), (up, up_values) = q4_0(rng, 18, 64), q4_0(rng, 18, 64)
     gated("q4_0", normal(3, 64), gate, up, None, None, None, (gate_values, up_values))
+
+    a, b = normal(19, 33), normal(19, 33)
+    with_norm("fused_matmul_bias_act_norm", "FusedMatMulBiasAct", x, [a], lambda rows: [product(rows, a)], 1e-5)
+    with_norm("fused_shared_matmul_norm", "FusedSharedMatMul", normal(2, 3, 33), [a, b],
+              lambda rows: [product(rows, a), product(rows, b)], 1e-6)
+
+    def gate_of(rows):
+        (g, g_size), (u, u_size) = product(rows, a), product(rows, b)
+        return [(silu(g) * u, g_size * np.abs(u) + u_size * np.abs(silu(g)))]
+
+    with_norm("fused_gated_matmul_norm", "FusedGatedMatMul", x, [a, b], gate_of, 1e-3)
 
     def swiglu(name, x, gate_first=False, values=None, out=None, **attributes):
         first, second = np.split(wide(x if values is None else values), 2, -1)

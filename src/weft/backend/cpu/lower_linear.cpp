@@ -36,22 +36,38 @@ class PanelForm final : public lir::WeightForm {
 
 // --- activations --------------------------------------------------------------------------------------------------
 
+// Rows of x, or of RmsNorm(x), as int8.
 class QuantizeStep final : public lir::Step {
  public:
-  QuantizeStep(Operand x, Operand out, std::int64_t columns, CpuLevel level)
-      : x_(std::move(x)), out_(std::move(out)), columns_(columns), kernels_(linear_kernels(level)) {}
+  struct Plan {
+    Operand x, gain, out;  // gain: of the norm, if there is one
+    std::int64_t columns = 0;
+    float eps = 0;
+  };
+  QuantizeStep(Plan plan, CpuLevel level)
+      : plan_(std::move(plan)), kernels_(linear_kernels(level)), vector_(vector_kernels(level)) {}
 
   void run(const Frame& frame) const override {
-    const std::int64_t rows = frame.numel(x_) / columns_;
-    const MutableQuantizedRows out = rows_at(frame, out_, rows, columns_);
-    const float* x = frame.data(x_);
+    const std::int64_t columns = plan_.columns, rows = frame.numel(plan_.x) / columns;
+    const MutableQuantizedRows out = rows_at(frame, plan_.out, rows, columns);
+    const float *x = frame.data(plan_.x), *gain = plan_.gain.defined() ? frame.data(plan_.gain) : nullptr;
     frame.pool->parallel_for(
-        rows, std::max<std::int64_t>(1, 16384 / columns_),
-        [&](std::int64_t first, std::int64_t last) { kernels_.quantize(x, columns_, first, last, out); });
+        rows, std::max<std::int64_t>(1, 16384 / columns), [&](std::int64_t first, std::int64_t last) {
+          if (gain == nullptr) return kernels_.quantize(x, columns, first, last, out);
+          // A normed row is read while it is in the first cache, and then no more.
+          auto* normed = reinterpret_cast<float*>(frame.scratch_of(ThreadPool::thread_index()));
+          for (std::int64_t row = first; row < last; ++row) {
+            vector_.rms_norm(x + row * columns, columns, 1, columns, gain, nullptr, plan_.eps, normed, columns);
+            kernels_.quantize(normed, 0, row, row + 1, out);
+          }
+        });
+  }
+  std::size_t thread_scratch_bytes(const std::int64_t*) const override {
+    return plan_.gain.defined() ? static_cast<std::size_t>(plan_.columns) * sizeof(float) : 0;
   }
   Cost cost(const std::int64_t* sizes) const override {
-    const double count = count_of(x_, sizes);
-    return {.flops = 3 * count, .activation_bytes = 5 * count};
+    const double count = count_of(plan_.x, sizes);
+    return {.flops = (plan_.gain.defined() ? 7 : 3) * count, .activation_bytes = 5 * count};
   }
 
   static MutableQuantizedRows rows_at(const Frame& frame, const Operand& operand, std::int64_t rows,
@@ -61,28 +77,36 @@ class QuantizeStep final : public lir::Step {
   }
 
  private:
-  Operand x_, out_;
-  std::int64_t columns_;
+  Plan plan_;
   const LinearKernels& kernels_;
+  const VectorKernels& vector_;
 };
 
-// The rows of x as int8, made once for all products that read them.
-Operand quantized(Lowering& lowering, Value x, std::int64_t columns, std::int32_t node) {
+// The rows of x, or of their norm, as int8, made once for all products that read them.
+Operand quantized(Lowering& lowering, Value x, std::optional<RowNorm> norm, std::int64_t columns, std::int32_t node) {
   lir::ProgramBuilder& builder = lowering.builder;
-  const Operand source = builder.operand(x);
-  return builder.shared_helper(fmt::format("int8 rows {}+{} /{}", source.buffer, source.offset, columns), [&] {
+  QuantizeStep::Plan plan{.x = builder.operand(x), .gain = {}, .out = {}, .columns = columns};
+  std::string key = fmt::format("int8 rows {}+{} /{}", plan.x.buffer, plan.x.offset, columns);
+  if (norm) {
+    plan.gain = builder.operand(norm->gain);
+    plan.eps = static_cast<float>(norm->eps);
+    key += fmt::format(" normed {}:{} {}", norm->gain.node, norm->gain.port, norm->eps);
+  }
+  return builder.shared_helper(key, [&] {
     const auto rows = exact_div(lowering.graph().type(x).shape.numel(), Dim(columns));
     const Dim count = rows ? *rows : floor_div(lowering.graph().type(x).shape.numel(), columns);
     const Dim bytes = count * Dim(static_cast<std::int64_t>(quantized_row_bytes(columns)));
-    Operand out = builder.helper(lowering.graph().label(x) + " as int8", bytes, DType::i8, {bytes});
-    builder.emit({.op = "Quantize",
-                  .kernel = kernel_name("int8 rows", lowering.level),
-                  .backend = "cpu",
-                  .node = node,
-                  .inputs = {source},
-                  .outputs = {out},
-                  .step = std::make_unique<QuantizeStep>(source, out, columns, lowering.level)});
-    return out;
+    plan.out = builder.helper(lowering.graph().label(x) + " as int8", bytes, DType::i8, {bytes});
+    lir::Instruction instruction{.op = norm ? "NormQuantize" : "Quantize",
+                                 .kernel = kernel_name(norm ? "rms norm to int8 rows" : "int8 rows", lowering.level),
+                                 .backend = "cpu",
+                                 .node = node};
+    instruction.inputs = {plan.x};
+    if (norm) instruction.inputs.push_back(plan.gain);
+    instruction.outputs = {plan.out};
+    instruction.step = std::make_unique<QuantizeStep>(plan, lowering.level);
+    builder.emit(std::move(instruction));
+    return plan.out;
   });
 }
 
@@ -248,6 +272,7 @@ std::string product_refusal(const Graph& graph, const Node& node, std::span<cons
   if (!is_f32(graph, node.inputs[0])) return "the left side is not f32";
   if (!node.boolean("transpose_b")) return "the weight is not transposed";
   if (graph.type(node.inputs[0]).shape.rank() < 1) return "the left side has no rows";
+  if (const auto norm = norm_of_rows(node); norm && !is_f32(graph, norm->gain)) return "the gain is not f32";
   for (const Value weight : weights)
     if (std::string refusal = weight_refusal(graph, weight); !refusal.empty()) return refusal;
   for (const Value weight : weights)
@@ -277,10 +302,14 @@ void emit_linear(Lowering& lowering, std::int32_t index, std::vector<ProjectionV
   lir::ProgramBuilder& builder = lowering.builder;
   const Graph& graph = lowering.graph();
   const Node& node = graph.node(index);
+  const auto norm = norm_of_rows(node);
   plan.x = builder.operand(node.inputs[0]);
   plan.columns = *graph.type(projections[0].weight).shape[1].value();
   plan.integer = is_block(graph.type(projections[0].weight).dtype);
-  if (plan.integer) plan.quantized = quantized(lowering, node.inputs[0], plan.columns, index);
+  if (plan.integer)
+    plan.quantized = quantized(lowering, node.inputs[0], norm, plan.columns, index);
+  else if (norm)
+    plan.x = normed_rows(lowering, node.inputs[0], norm->gain, norm->eps, index);
   if (residual.defined()) plan.residual = builder.operand(residual);
   lir::Instruction instruction{.op = node.schema->name, .kernel = {}, .backend = "cpu", .node = index};
   instruction.inputs = {plan.integer ? plan.quantized : plan.x};
@@ -349,7 +378,7 @@ void emit_shared(Lowering& lowering, std::int32_t index) {
 }
 
 std::string refuse_gated(const Graph& graph, const Node& node) {
-  for (std::size_t i = 3; i < node.inputs.size(); ++i)
+  for (std::size_t i = 3; i < std::min<std::size_t>(node.inputs.size(), 5); ++i)
     if (std::string refusal = bias_refusal(graph, node.inputs[i]); !refusal.empty()) return refusal;
   if (std::string refusal = activation_refusal(node); !refusal.empty()) return refusal;
   return product_refusal(graph, node, std::span(node.inputs).subspan(1, 2));

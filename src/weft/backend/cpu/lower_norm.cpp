@@ -107,6 +107,28 @@ void emit(Lowering& lowering, std::int32_t index, bool rms, bool residual) {
 
 }  // namespace
 
+Operand normed_rows(Lowering& lowering, Value x, Value gain, double eps, std::int32_t node) {
+  lir::ProgramBuilder& builder = lowering.builder;
+  const Shape& shape = lowering.graph().type(x).shape;
+  NormStep::Plan plan;
+  plan.x = builder.operand(x);
+  plan.gain = builder.operand(gain);
+  plan.width = *shape.back().value();
+  plan.eps = static_cast<float>(eps);
+  std::vector<Dim> dims;
+  for (std::size_t i = 0; i < shape.rank(); ++i) dims.push_back(shape[i]);
+  plan.y = builder.helper(lowering.graph().label(x) + " normed", shape.numel() * Dim(4), DType::f32, dims);
+  const Operand y = plan.y;
+  builder.emit({.op = "RmsNorm",
+                .kernel = kernel_name("rms norm", lowering.level),
+                .backend = "cpu",
+                .node = node,
+                .inputs = {plan.x, plan.gain},
+                .outputs = {y},
+                .step = std::make_unique<NormStep>(plan, lowering.level)});
+  return y;
+}
+
 std::span<const LoweringRule> norm_rules() {
   static constexpr LoweringRule rules[] = {
       {"RmsNorm", refuse_norm, [](Lowering& lowering, std::int32_t node) { emit(lowering, node, true, false); }},

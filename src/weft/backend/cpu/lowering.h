@@ -52,6 +52,8 @@ double count_of(const lir::Operand& operand, const std::int64_t* sizes);
 bool is_weight_operand(const Node& node, std::size_t operand);
 // A matrix in the panels of packed_matrix.h.
 std::shared_ptr<const lir::WeightForm> panel_form();
+// RmsNorm of a value's rows in a buffer that is no value of the graph.
+lir::Operand normed_rows(Lowering& lowering, Value x, Value gain, double eps, std::int32_t node);
 // The kernel and its level: "rope avx512".
 std::string kernel_name(std::string_view what, CpuLevel level);
 
