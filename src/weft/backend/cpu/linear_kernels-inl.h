@@ -297,22 +297,26 @@ struct Linear {
     if constexpr (dtype == DType::fx8_8) return l.mul(l.i16(panel + k * 32), l.set(0x1p-8f));
   }
 
-  // One row: `count` panels at once, so that as many sums are under way.
+  // One row: `count` panels at once, `stride` panels apart, so that as many sums and streams are under way.
   template <DType dtype, int count>
-  static void float_row(const PackedMatrix& weight, const float* x, std::int64_t panel, float* y) {
+  static void float_row(const PackedMatrix& weight, const float* x, std::int64_t panel, std::int64_t stride, float* y) {
     constexpr L l{};
     Bytes in[count];
     F out[count];
     unroll<count>([&](auto p) WEFT_INLINE_LAMBDA {
-      in[p] = bytes_of(weight, panel + p);
+      in[p] = bytes_of(weight, panel + p * stride);
       out[p] = l.set(0);
     });
+    constexpr std::int64_t bytes = panel_layout(dtype).value_bytes;
     for (std::int64_t k = 0; k < weight.columns(); ++k) {
       const F value = l.set(x[k]);
+      if (k * bytes % 64 == 0)
+        unroll<count>([&](auto p) WEFT_INLINE_LAMBDA { __builtin_prefetch(in[p] + k * bytes + L::prefetch_distance); });
       unroll<count>([&](auto p) WEFT_INLINE_LAMBDA { out[p] = l.fma(weights<dtype>(in[p], k), value, out[p]); });
     }
     unroll<count>([&](auto p) WEFT_INLINE_LAMBDA {
-      l.store_lanes(y + (panel + p) * lanes, out[p], lanes_of(weight.rows(), panel + p));
+      const std::int64_t at = panel + p * stride;
+      l.store_lanes(y + at * lanes, out[p], lanes_of(weight.rows(), at));
     });
   }
 
@@ -384,8 +388,9 @@ struct Linear {
                         std::int64_t first, std::int64_t last, float* y, std::int64_t y_stride, std::byte* scratch) {
     if (rows > 1) return float_many<dtype>(weight, x, x_stride, rows, first, last, y, y_stride, scratch);
     if (rows < 1) return;
-    for (; first + 4 <= last; first += 4) float_row<dtype, 4>(weight, x, first, y);
-    for (; first < last; ++first) float_row<dtype, 1>(weight, x, first, y);
+    const std::int64_t stride = (last - first) / 4;
+    for (std::int64_t i = 0; i < stride; ++i) float_row<dtype, 4>(weight, x, first + i, stride, y);
+    for (first += 4 * stride; first < last; ++first) float_row<dtype, 1>(weight, x, first, 1, y);
   }
 
   static void floating(const PackedMatrix& weight, const float* x, std::int64_t x_stride, std::int64_t rows,
