@@ -1,5 +1,7 @@
 // What positions give a model, other than rotations: SinusoidalEmbed, RelativePositionBias, and InterpolateTable for
 // schedules over time.
+#include "weft/ops/position.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -12,6 +14,32 @@
 #include "weft/ops/element.h"
 
 namespace weft::ops {
+
+RelativeBuckets::RelativeBuckets(const Node& node)
+    : count(node.integer("num_buckets")),
+      max_distance(node.integer("max_distance")),
+      bidirectional(node.boolean("bidirectional")) {}
+
+std::int64_t RelativeBuckets::at(std::int64_t offset) const {
+  const std::int64_t n = bidirectional ? count / 2 : count, exact = n / 2;
+  const std::int64_t start = bidirectional && offset > 0 ? n : 0;
+  const std::int64_t distance = bidirectional ? std::abs(offset) : std::max<std::int64_t>(-offset, 0);
+  if (distance < exact) return start + distance;
+  if (exact == 0 || max_distance <= exact) return start + n - 1;
+  const float ratio = std::log(static_cast<float>(distance) / static_cast<float>(exact)) /
+                      static_cast<float>(std::log(static_cast<double>(max_distance) / static_cast<double>(exact)));
+  const float further = ratio * static_cast<float>(n - exact);
+  if (!(further < static_cast<float>(n - 1 - exact))) return start + n - 1;
+  return start + exact + static_cast<std::int64_t>(further);
+}
+
+std::vector<double> sinusoid_frequencies(std::int64_t half) {
+  std::vector<double> frequencies;
+  for (std::int64_t j = 0; j < half; ++j)
+    frequencies.push_back(std::exp(-static_cast<double>(j) * std::log(10000.0) / static_cast<double>(half)));
+  return frequencies;
+}
+
 namespace {
 
 // --- SinusoidalEmbed ----------------------------------------------------------------------------------------------
@@ -33,9 +61,7 @@ void run_sinusoid(const KernelContext& context) {
   const std::int64_t step = layout == "interleaved" ? 2 : 1;
   const std::int64_t sine = layout == "cos_sin" ? half : 0;
   const std::int64_t cosine = layout == "interleaved" ? 1 : layout == "cos_sin" ? 0 : half;
-  std::vector<double> frequencies;
-  for (std::int64_t j = 0; j < half; ++j)
-    frequencies.push_back(std::exp(-static_cast<double>(j) * std::log(10000.0) / static_cast<double>(half)));
+  const std::vector<double> frequencies = sinusoid_frequencies(half);
   context.pool().parallel_for(context.input(0).numel(), std::max<std::int64_t>(1, 512 / dim),
                               [&](std::int64_t begin, std::int64_t end) {
                                 std::vector<double> row(static_cast<std::size_t>(dim), 0.0);
@@ -56,33 +82,8 @@ void run_sinusoid(const KernelContext& context) {
 
 enum Operand : std::size_t { table, scores, query_positions, key_positions };
 
-// T5's buckets: a half of them for each distance, the others ever wider up to max_distance. The logarithm is f32.
-struct Buckets {
-  std::int64_t count = 0, max_distance = 0;
-  bool bidirectional = true;
-
-  explicit Buckets(const Node& node)
-      : count(node.integer("num_buckets")),
-        max_distance(node.integer("max_distance")),
-        bidirectional(node.boolean("bidirectional")) {}
-
-  // Of a key that is `offset` behind the query.
-  std::int64_t at(std::int64_t offset) const {
-    const std::int64_t n = bidirectional ? count / 2 : count, exact = n / 2;
-    const std::int64_t start = bidirectional && offset > 0 ? n : 0;
-    const std::int64_t distance = bidirectional ? std::abs(offset) : std::max<std::int64_t>(-offset, 0);
-    if (distance < exact) return start + distance;
-    if (exact == 0 || max_distance <= exact) return start + n - 1;
-    const float ratio = std::log(static_cast<float>(distance) / static_cast<float>(exact)) /
-                        static_cast<float>(std::log(static_cast<double>(max_distance) / static_cast<double>(exact)));
-    const float further = ratio * static_cast<float>(n - exact);
-    if (!(further < static_cast<float>(n - 1 - exact))) return start + n - 1;
-    return start + exact + static_cast<std::int64_t>(further);
-  }
-};
-
 void infer_relative_bias(InferContext& context) {
-  const Buckets buckets(context.node());
+  const RelativeBuckets buckets(context.node());
   if (buckets.count < 2 || (buckets.bidirectional && buckets.count % 2 != 0))
     context.fail_attribute("num_buckets", fmt::format("it is {}, expected at least 2{}", buckets.count,
                                                       buckets.bidirectional ? " and an even number" : ""));
@@ -112,7 +113,7 @@ void infer_relative_bias(InferContext& context) {
 }
 
 void run_relative_bias(const KernelContext& context) {
-  const Buckets buckets(context.node());
+  const RelativeBuckets buckets(context.node());
   const std::vector<double> bias = load_f64(context.input(table));
   Tensor& y = context.output(0);
   if (y.numel() == 0) return;

@@ -80,6 +80,19 @@ TEST(LayoutSteps, Clamps) {
     StepProblem{"Clamp", {x}, bounds}.check(test::Rule::exact);
 }
 
+TEST(LayoutSteps, WhatIsNotFiniteBecomesANumber) {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  for (const std::int64_t width : {0, 1, 7, 37, 300}) {
+    Tensor x = random_tensor({3, width});
+    const auto values = x.mutable_values<float>();
+    for (std::size_t i = 0; i < values.size(); i += 5)
+      values[i] = i % 3 == 0 ? std::numeric_limits<float>::quiet_NaN() : i % 3 == 1 ? infinity : -infinity;
+    for (const Attributes& numbers :
+         {Attributes{}, Attributes{{"nan", 1.5}}, Attributes{{"posinf", 3.0}, {"neginf", -0.1}}})
+      StepProblem{"NanToNum", {x}, numbers}.check(test::Rule::exact);
+  }
+}
+
 TEST(StridedWalk, MergesWhatIsCrossedEvenly) {
   StridedWalk<2> walk;
   walk.add(4, {30, 0});

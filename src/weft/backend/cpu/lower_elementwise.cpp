@@ -1,4 +1,4 @@
-// Functions of single elements, chains of them, gates and softmax.
+// Functions of single elements, chains of them, and gates.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -106,6 +106,48 @@ void emit_clamp(Lowering& lowering, std::int32_t index) {
   instruction.outputs = {y};
   instruction.in_place_input = 0;
   instruction.step = std::make_unique<ClampStep>(x, y, bound("min"), bound("max"), lowering.level);
+  lowering.builder.emit(std::move(instruction));
+}
+
+// What is not finite becomes a number.
+class NanToNumStep final : public lir::Step {
+ public:
+  NanToNumStep(Operand x, Operand y, float nan, float positive, float negative)
+      : x_(std::move(x)), y_(std::move(y)), nan_(nan), positive_(positive), negative_(negative) {}
+  void run(const Frame& frame) const override {
+    const float* x = frame.data(x_);
+    float* y = frame.data(y_);
+    frame.pool->parallel_for(frame.numel(y_), tile_elements, [&](std::int64_t begin, std::int64_t end) {
+      // Selections alone, which compilers turn into vector code.
+      constexpr float infinity = std::numeric_limits<float>::infinity();
+      const float nan = nan_, positive = positive_, negative = negative_;
+      for (std::int64_t i = begin; i < end; ++i) {
+        const float v = x[i];
+        const float bounded = v == infinity ? positive : v == -infinity ? negative : v;
+        y[i] = v != v ? nan : bounded;
+      }
+    });
+  }
+  lir::Cost cost(const std::int64_t* sizes) const override {
+    return {.flops = 3 * count_of(y_, sizes), .activation_bytes = 8 * count_of(y_, sizes)};
+  }
+
+ private:
+  Operand x_, y_;
+  float nan_, positive_, negative_;
+};
+
+void emit_nan_to_num(Lowering& lowering, std::int32_t index) {
+  const Node& node = lowering.node(index);
+  constexpr double largest = std::numeric_limits<float>::max();
+  const Operand x = lowering.builder.operand(node.inputs[0]), y = lowering.builder.allocate({index, 0});
+  lir::Instruction instruction{.op = "NanToNum", .kernel = "nan to num", .backend = "cpu", .node = index};
+  instruction.inputs = {x};
+  instruction.outputs = {y};
+  instruction.in_place_input = 0;
+  instruction.step = std::make_unique<NanToNumStep>(
+      x, y, static_cast<float>(node.real("nan")), static_cast<float>(node.optional_real("posinf").value_or(largest)),
+      static_cast<float>(node.optional_real("neginf").value_or(-largest)));
   lowering.builder.emit(std::move(instruction));
 }
 
@@ -269,52 +311,6 @@ void emit_binary(Lowering& lowering, std::int32_t index) {
   lowering.builder.emit(std::move(instruction));
 }
 
-// --- softmax ------------------------------------------------------------------------------------------------------
-
-class SoftmaxStep final : public lir::Step {
- public:
-  SoftmaxStep(Operand x, Operand y, float empty, CpuLevel level)
-      : x_(std::move(x)), y_(std::move(y)), empty_(empty), kernels_(vector_kernels(level)) {}
-  void run(const Frame& frame) const override {
-    const std::int64_t width = frame.size(x_.dims.back()), rows = width == 0 ? 0 : frame.numel(x_) / width;
-    const float* x = frame.data(x_);
-    float* y = frame.data(y_);
-    frame.pool->parallel_for(rows, std::max<std::int64_t>(1, tile_elements / std::max<std::int64_t>(width, 1)),
-                             [&](std::int64_t begin, std::int64_t end) {
-                               kernels_.softmax(x + begin * width, width, end - begin, width, empty_, y + begin * width,
-                                                width);
-                             });
-  }
-  lir::Cost cost(const std::int64_t* sizes) const override {
-    return {.flops = 10 * count_of(y_, sizes), .activation_bytes = 8 * count_of(y_, sizes)};
-  }
-
- private:
-  Operand x_, y_;
-  float empty_;
-  const VectorKernels& kernels_;
-};
-
-std::string refuse_softmax(const Graph& graph, const Node& node) {
-  const std::int64_t axis = node.integer("axis"),
-                     rank = static_cast<std::int64_t>(graph.type(node.inputs[0]).shape.rank());
-  if (!is_f32(graph, node.inputs[0])) return "x is not f32";
-  return rank >= 1 && (axis == -1 || axis == rank - 1) ? "" : "the axis is not the last";
-}
-
-void emit_softmax(Lowering& lowering, std::int32_t index) {
-  const Node& node = lowering.node(index);
-  const Operand x = lowering.builder.operand(node.inputs[0]), y = lowering.builder.allocate({index, 0});
-  lir::Instruction instruction{.op = "Softmax", .kernel = kernel_name("softmax", lowering.level), .backend = "cpu"};
-  instruction.node = index;
-  instruction.inputs = {x};
-  instruction.outputs = {y};
-  instruction.in_place_input = 0;
-  const float empty = node.text("empty_row") == "nan" ? std::numeric_limits<float>::quiet_NaN() : 0.0f;
-  instruction.step = std::make_unique<SoftmaxStep>(x, y, empty, lowering.level);
-  lowering.builder.emit(std::move(instruction));
-}
-
 // --- chains -------------------------------------------------------------------------------------------------------
 
 // Steps run tile by tile, so what lies between them stays in the cache.
@@ -455,7 +451,7 @@ std::span<const LoweringRule> elementwise_rules() {
       {"Activation", refuse_activation, emit_activation},
       {"Binary", refuse_binary, emit_binary},
       {"Clamp", refuse_clamp, emit_clamp},
-      {"Softmax", refuse_softmax, emit_softmax},
+      {"NanToNum", refuse_clamp, emit_nan_to_num},
       {"ElementwiseRegion", refuse_region, emit_region},
       {"FusedSwiGLU", refuse_swiglu, emit_swiglu},
   };

@@ -85,11 +85,9 @@ std::string refuse_gather(const Graph& graph, const Node& node) {
 bool is_packed_elsewhere(Lowering& lowering, Value table) {
   for (const Value user : lowering.builder.users(table)) {
     const Node& node = lowering.node(user.node);
-    const LoweringRule* rule = find_lowering_rule(node.schema->name);
+    const LoweringRule* rule = find_lowering_rule(lowering.graph(), node);
     const bool linear = rule >= linear_rules().data() && rule < linear_rules().data() + linear_rules().size();
-    if (linear && is_weight_operand(node, static_cast<std::size_t>(user.port)) &&
-        rule->refusal(lowering.graph(), node).empty())
-      return true;
+    if (linear && is_weight_operand(node, static_cast<std::size_t>(user.port))) return true;
   }
   return false;
 }

@@ -1,5 +1,5 @@
-// How the CPU backend turns nodes into instructions: one rule per op, found by name. A rule stands in the lower_*.cpp
-// file of its family.
+// How the CPU backend turns nodes into instructions: rules by the op's name, of which the first that takes a node has
+// it. A rule stands in the lower_*.cpp file of its family.
 #pragma once
 
 #include <memory>
@@ -28,15 +28,18 @@ struct LoweringRule {
   std::string (*refusal)(const Graph& graph, const Node& node);
   void (*emit)(Lowering& lowering, std::int32_t node);
 };
-const LoweringRule* find_lowering_rule(std::string_view op);
+// The rule that takes the node, or nothing.
+const LoweringRule* find_lowering_rule(const Graph& graph, const Node& node);
 
 // The families' rules.
 std::span<const LoweringRule> linear_rules();
+std::span<const LoweringRule> matmul_rules();
 std::span<const LoweringRule> norm_rules();
 std::span<const LoweringRule> rope_rules();
 std::span<const LoweringRule> attention_rules();
 std::span<const LoweringRule> window_attention_rules();
 std::span<const LoweringRule> elementwise_rules();
+std::span<const LoweringRule> reduce_rules();
 std::span<const LoweringRule> movement_rules();
 std::span<const LoweringRule> layout_rules();
 std::span<const LoweringRule> conv_rules();

@@ -80,8 +80,9 @@ float min(const float* x, std::int64_t count) {
   return has_nan ? std::numeric_limits<float>::quiet_NaN() : value;
 }
 
-std::int64_t argmax(const float* x, std::int64_t count, bool ignore_nan) {
-  const auto [value, has_nan] = extreme<true>(x, count);
+template <bool largest>
+std::int64_t find_extreme(const float* x, std::int64_t count, bool ignore_nan) {
+  const auto [value, has_nan] = extreme<largest>(x, count);
   if (has_nan && !ignore_nan) return std::find_if(x, x + count, [](float v) { return std::isnan(v); }) - x;
   std::int64_t i = 0;
   for (; i + lanes <= count; i += lanes) {
@@ -240,7 +241,8 @@ void set_row_kernels(VectorKernels& kernels) {
   kernels.sum = sum;
   kernels.max = max;
   kernels.min = min;
-  kernels.argmax = argmax;
+  kernels.argmax = find_extreme<true>;
+  kernels.argmin = find_extreme<false>;
   kernels.top_k = top_k;
   kernels.f32_to_f16 = to_f16;
   kernels.f16_to_f32 = widen<hwy::float16_t>;

@@ -161,8 +161,9 @@ struct VectorKernels {
   float (*sum)(const float* x, std::int64_t count);
   float (*max)(const float* x, std::int64_t count);  // NaN when any element is; -inf of nothing
   float (*min)(const float* x, std::int64_t count);  // NaN when any element is; +inf of nothing
-  // The first of the largest; the first NaN wins, or never where it is ignored.
+  // The first of the largest, or smallest; the first NaN wins, or never where it is ignored.
   std::int64_t (*argmax)(const float* x, std::int64_t count, bool ignore_nan);
+  std::int64_t (*argmin)(const float* x, std::int64_t count, bool ignore_nan);
   // The k largest by falling value, lower index first among equals, NaN last; k <= count. `indices` and `values` [k].
   void (*top_k)(const float* x, std::int64_t count, std::int64_t k, std::int32_t* indices, float* values);
 
