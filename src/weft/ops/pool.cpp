@@ -43,6 +43,16 @@ void for_each_tap(const Windows& windows, const ImageDims& in, const std::int64_
       for (std::int64_t c = begin[2]; c < end[2]; ++c) use((a * in.spatial[1] + b) * in.spatial[2] + c);
 }
 
+// What a mean divides by: the elements of a window, those beyond the padding left out.
+double divisor(const Windows& windows, const ImageDims& in, const std::int64_t (&o)[3]) {
+  double count = 1;
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    const WindowAxis& w = windows.axes[axis];
+    count *= static_cast<double>(std::min(w.kernel, in.spatial[axis] + w.low + w.high - o[axis] * w.stride));
+  }
+  return count;
+}
+
 void run_pool(const KernelContext& context) {
   const std::size_t axes = context.node().integers("kernel").size();
   const Windows windows = windows_of(context.node());
@@ -64,7 +74,7 @@ void run_pool(const KernelContext& context) {
               else if (value > result || std::isnan(value))
                 result = value;
             });
-            y[at++] = mean ? result / static_cast<double>(windows.taps()) : result;
+            y[at++] = mean ? result / divisor(windows, in, {a, b, c}) : result;
           }
       store_f64(context.output(0), plane * out.pixels(), y);
     }
@@ -79,7 +89,9 @@ const OpRegistration pool{{
         "The maximum or mean of x [N, C, spatial...] (N may be missing) over windows of one to three spatial axes. "
         "Output o of an axis has the window of elements o * stride - padding and on; the maximum takes those "
         "inside of x, and NaN wins; the mean divides their sum by the size of the window, as if zeros stood "
-        "outside. An output axis has floor((size + 2 padding - kernel) / stride) + 1 elements, at least one. "
+        "outside. An output axis has floor((size + 2 padding - kernel) / stride) + 1 elements, at least one. With "
+        "ceil_mode the quotient is rounded up instead, as long as every window begins in x or in the padding before "
+        "it; a mean then counts no element beyond the padding. "
         "Sums are f64, rounded once to x's type.",
     .attributes = {{.name = "kind",
                     .type = AttributeType::choice,
@@ -88,7 +100,11 @@ const OpRegistration pool{{
                     .choices = {"max", "mean"}},
                    window_attribute("kernel", "sizes of a window", true),
                    window_attribute("stride", "empty, or 0: the kernel's"),
-                   window_attribute("padding", "on both ends, at most half of the kernel; empty: none")},
+                   window_attribute("padding", "on both ends, at most half of the kernel; empty: none"),
+                   {.name = "ceil_mode",
+                    .type = AttributeType::boolean,
+                    .default_value = false,
+                    .doc = "a last window may reach beyond the padding"}},
     .inputs = {{"x"}},
     .op_class = OpClass::reduction,
     .infer = infer_pool,

@@ -45,6 +45,7 @@ std::vector<WindowAxis> window_axes(const Node& node) {
     axis.high = entry(node, "padding_hi", i, axis.low);
     axis.dilation = entry(node, "dilation", i, 1);
     axis.extra = entry(node, "output_padding", i, 0);
+    axis.ceil = pool && node.boolean("ceil_mode");
   }
   return axes;
 }
@@ -108,10 +109,15 @@ void check_windows(const InferContext& context, std::size_t axes) {
 Dim window_count(InferContext& context, const Dim& in, const WindowAxis& axis) {
   const std::int64_t reach = axis.dilation * (axis.kernel - 1) + 1;
   const Dim padded = in + Dim(axis.low) + Dim(axis.high);
-  if (padded.value() && *padded.value() < reach)
+  const std::int64_t room = axis.ceil ? axis.stride - 1 : 0;
+  if (padded.value() && *padded.value() + room < reach)
     context.fail_shape(
         fmt::format("a window that reaches over {} elements does not fit into {} padded ones", reach, *padded.value()));
-  const Dim count = floor_div(padded - Dim(reach), axis.stride) + Dim(1);
+  Dim count = floor_div(padded - Dim(reach) + Dim(room), axis.stride) + Dim(1);
+  if (axis.ceil) {
+    const Dim starts = ceil_div(in + Dim(axis.low), axis.stride);
+    count = count + starts - max(count, starts);  // the smaller one
+  }
   if (!count.is_static()) context.require_equal(max(count, Dim(1)), count, "the number of windows and at least one");
   return count;
 }

@@ -20,6 +20,7 @@ namespace weft::ops {
 struct WindowAxis {
   std::int64_t kernel = 1, stride = 1, low = 0, high = 0, dilation = 1;
   std::int64_t extra = 0;  // transposed: output_padding
+  bool ceil = false;       // Pool: the last window may reach beyond the padding
 };
 // One per entry of the attribute `kernel`.
 std::vector<WindowAxis> window_axes(const Node& node);
@@ -51,7 +52,8 @@ Windows windows_of(const Node& node);
 AttributeSpec window_attribute(std::string name, std::string doc, bool required = false);
 // Checks the lists of the node against `axes` spatial axes; BadAttribute.
 void check_windows(const InferContext& context, std::size_t axes);
-// floor((in + low + high - dilation (kernel - 1) - 1) / stride) + 1, at least 1.
+// floor((in + low + high - dilation (kernel - 1) - 1) / stride) + 1, at least 1. With `ceil` the quotient is rounded
+// up, but every window begins before the end of the input.
 Dim window_count(InferContext& context, const Dim& in, const WindowAxis& axis);
 
 }  // namespace weft::ops

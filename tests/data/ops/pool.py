@@ -15,13 +15,15 @@ def build(add):
     def normal(*dims, kind="f4"):
         return rng.standard_normal(dims).astype(kind)
 
-    def pool(name, kind, x, kernel, stride=None, padding=None, values=None, rounded=None):
+    def pool(name, kind, x, kernel, stride=None, padding=None, values=None, rounded=None, ceil=False):
         axes = len(kernel)
         given = {"kind": kind, "kernel": kernel}
         if stride is not None:
             given["stride"] = stride
         if padding is not None:
             given["padding"] = padding
+        if ceil:
+            given["ceil_mode"] = True
         step = [s or k for s, k in zip(stride or [0] * axes, kernel)]
         pads = padding or [0] * axes
         wide = torch.from_numpy(np.asarray(x if values is None else values, "f8"))
@@ -29,7 +31,7 @@ def build(add):
         wide = wide[None] if single else wide
 
         def run(v):
-            y = (MAX if kind == "max" else MEAN)[axes - 1](v, kernel, step, pads).numpy()
+            y = (MAX if kind == "max" else MEAN)[axes - 1](v, kernel, step, pads, ceil_mode=ceil).numpy()
             return y[0] if single else y
 
         y = run(wide)
@@ -55,3 +57,11 @@ def build(add):
     edges = np.array([[[nan, 1, -inf, -inf, inf, 2, 1, nan, -0.0, 0.0]]], "f4")
     best = np.array([[[nan, -inf, inf, nan, -0.0]]], "f4")
     add("pool_max_edges", "Pool", {"kind": "max", "kernel": [2]}, [edges], [best])
+    for kind in ("max", "mean"):
+        pool(kind + "_ceil_signal", kind, normal(2, 3, 10), [3], [2], [1], ceil=True)
+        pool(kind + "_ceil_last_in_padding", kind, normal(1, 2, 5), [2], [3], [1], ceil=True)
+        pool(kind + "_ceil_gaps", kind, normal(2, 2, 11), [2], [5], ceil=True)
+        pool(kind + "_ceil_image", kind, normal(2, 3, 6, 9), [3, 2], [2, 2], [1, 0], ceil=True)
+        pool(kind + "_ceil_volume", kind, normal(1, 2, 4, 5, 6), [2, 3, 3], [3, 2, 2], [1, 1, 0], ceil=True)
+        pool(kind + "_ceil_even", kind, normal(2, 3, 8), [2], ceil=True)
+        pool(kind + "_ceil_wider_than_x", kind, normal(1, 2, 2), [3], [2], ceil=True)

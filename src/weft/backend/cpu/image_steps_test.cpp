@@ -70,10 +70,11 @@ TEST(ImageSteps, TransposedConvolutionsOfRaggedSizes) {
 }
 
 TEST(ImageSteps, PoolsOfRaggedSizes) {
-  const auto pool = [](Sizes x, Sizes kernel, Sizes stride, Sizes padding) {
+  const auto pool = [](Sizes x, Sizes kernel, Sizes stride, Sizes padding, bool ceil = false) {
     for (const char* kind : {"max", "mean"}) {
       Attributes attributes = lists({{"kernel", kernel}, {"stride", stride}, {"padding", padding}});
       attributes.emplace_back("kind", kind);
+      attributes.emplace_back("ceil_mode", ceil);
       StepProblem{"Pool", {random_tensor(x)}, attributes}.check(kind[1] == 'a' ? test::Rule::exact : test::Rule::sum);
     }
   };
@@ -82,6 +83,10 @@ TEST(ImageSteps, PoolsOfRaggedSizes) {
   pool({3, 21, 70}, {2, 5}, {1, 3}, {1, 2});
   pool({1, 2, 9, 11}, {9, 11}, {}, {});  // more taps than one tile takes
   pool({1, 2, 4, 9, 8}, {2, 3, 2}, {}, {});
+  pool({2, 3, 132}, {3}, {2}, {1}, true);
+  pool({1, 5, 12, 18}, {3, 3}, {2, 2}, {1, 1}, true);
+  pool({3, 21, 70}, {2, 5}, {5, 3}, {1, 2}, true);
+  pool({1, 2, 5, 9, 8}, {2, 3, 3}, {3, 2, 2}, {1, 1, 0}, true);
 }
 
 TEST(ImageSteps, ResizesOfRaggedSizes) {

@@ -54,6 +54,7 @@ class PoolStep final : public lir::Step {
       : x_(std::move(x)),
         y_(std::move(y)),
         phase_(phases_of(windows, false).front()),
+        windows_(windows),
         axes_(axes),
         mean_(mean),
         kernels_(vector_kernels(level)) {}
@@ -81,8 +82,9 @@ class PoolStep final : public lir::Step {
                                 tile_columns);
             }
             if (mean_) {
-              const auto size = static_cast<float>(taps);
-              kernels_.binary(BinaryKind::div, {result, 0}, {&size, 1}, result, tile_columns);
+              std::fill_n(part, tile_columns, static_cast<float>(taps));
+              if (windows_.axes[2].ceil) count_elements(in.image, out.image, start, tile.count(), part);
+              kernels_.binary(BinaryKind::div, {result, 0}, {part, 0}, result, tile_columns);
             }
             tile.store(result, out.image, y + plane * pixels);
           }
@@ -97,8 +99,22 @@ class PoolStep final : public lir::Step {
   }
 
  private:
+  // The elements of each window from result `start` on, without those beyond the padding.
+  void count_elements(const ops::ImageDims& in, const ops::ImageDims& out, std::int64_t start, std::int64_t count,
+                      float* sizes) const {
+    for (std::int64_t i = 0; i < count; ++i) {
+      std::int64_t at = start + i, size = 1;
+      for (std::size_t axis = 3; axis-- > 0; at /= out.spatial[axis]) {
+        const ops::WindowAxis& w = windows_.axes[axis];
+        size *= std::min(w.kernel, in.spatial[axis] + w.low + w.high - at % out.spatial[axis] * w.stride);
+      }
+      sizes[i] = static_cast<float>(size);
+    }
+  }
+
   Operand x_, y_;
   Phase phase_;
+  ops::Windows windows_;
   std::size_t axes_;
   bool mean_;
   const VectorKernels& kernels_;

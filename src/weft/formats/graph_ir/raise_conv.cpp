@@ -92,6 +92,7 @@ void raise_conv_transpose(RaiseContext& c) {
 void raise_pool(RaiseContext& c) {
   const Sizes& kernel = c.node.integers("kernel");
   if (kernel.size() != 2) c.refuse("the Graph IR pools over two axes alone");
+  if (c.node.boolean("ceil_mode")) c.refuse("a Pool of the Graph IR has no window beyond the padding");
   c.add(make_op(Tag::pool, {{"mode", static_cast<std::uint8_t>(c.node.text("kind") == "max" ? 0 : 1)},
                             {"kernel", c.u32_list(kernel, "kernel")},
                             {"stride", c.u32_list(sizes(c, "stride", 0), "stride")},
