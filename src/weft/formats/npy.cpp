@@ -50,12 +50,18 @@ std::string header_of(const std::filesystem::path& path, DType dtype, std::span<
        "a .npy file cannot hold {} values; decode them to f32 first", to_string(dtype));
 }
 
+struct Header {
+  DType dtype = DType::f32;
+  bool fortran = false;  // the first axis runs fastest
+  std::vector<std::int64_t> dims;
+};
+
 // The header's dictionary, a Python literal with three known keys.
 class HeaderParser {
  public:
   HeaderParser(std::string_view text, std::string where) : text_(text), where_(std::move(where)) {}
 
-  std::pair<DType, std::vector<std::int64_t>> parse() {
+  Header parse() {
     std::optional<DType> dtype;
     std::optional<bool> fortran;
     std::optional<std::vector<std::int64_t>> dims;
@@ -79,10 +85,7 @@ class HeaderParser {
     skip_spaces();
     if (!text_.empty()) refuse("text follows the dictionary");
     if (!dtype || !fortran || !dims) refuse("'descr', 'fortran_order' and 'shape' are required");
-    if (*fortran && dims->size() > 1)
-      fail(ErrorKind::unsupported, "UnsupportedSourceType", where_,
-           "the array is in Fortran order; weft reads C order (numpy.ascontiguousarray)");
-    return {*dtype, std::move(*dims)};
+    return {*dtype, *fortran, std::move(*dims)};
   }
 
  private:
@@ -146,6 +149,43 @@ class HeaderParser {
   std::string where_;
 };
 
+// The elements of an array whose first axis runs fastest, in row-major order; there is at least one.
+template <class T>
+void to_row_major(const T* from, std::span<const std::int64_t> dims, T* to) {
+  // An odometer over all axes but the last, which is one run of a constant step.
+  const std::size_t outer = dims.size() - 1;
+  std::vector<std::int64_t> steps{1}, index(outer, 0);
+  for (std::size_t axis = 0; axis < outer; ++axis) steps.push_back(steps.back() * dims[axis]);
+  for (std::int64_t start = 0;;) {
+    for (std::int64_t i = 0; i < dims[outer]; ++i) *to++ = from[start + i * steps[outer]];
+    std::size_t axis = outer;
+    for (; axis-- > 0;) {
+      start += steps[axis];
+      if (++index[axis] < dims[axis]) break;
+      start -= dims[axis] * steps[axis];
+      index[axis] = 0;
+    }
+    if (axis > outer) return;  // every axis has come around
+  }
+}
+
+Tensor from_fortran(std::span<const std::byte> bytes, Header header) {
+  // In a tensor of its own first, which is aligned.
+  const Tensor turned = Tensor::copy_bytes(bytes, header.dtype, header.dims);
+  Tensor tensor = Tensor::allocate(header.dtype, header.dims);
+  const auto as = [&]<class T>(T) {
+    to_row_major(reinterpret_cast<const T*>(turned.bytes().data()), header.dims,
+                 reinterpret_cast<T*>(tensor.mutable_bytes().data()));
+  };
+  switch (dtype_info(header.dtype).block_bytes) {
+    case 1: as(std::uint8_t{}); break;
+    case 2: as(std::uint16_t{}); break;
+    case 4: as(std::uint32_t{}); break;
+    default: as(std::uint64_t{});
+  }
+  return tensor;
+}
+
 }  // namespace
 
 NpyWriter::NpyWriter(std::filesystem::path path, DType dtype, std::vector<std::int64_t> dims)
@@ -187,13 +227,15 @@ Tensor read_npy(std::span<const std::byte> bytes, const std::string& source) {
   const std::uint64_t length = major == 1 ? reader.read<std::uint16_t>("the header's length")
                                           : reader.read<std::uint32_t>("the header's length");
   const std::string where = reader.where();
-  auto [dtype, dims] = HeaderParser(reader.text(length, "the header"), where).parse();
-  const std::uint64_t size = byte_size(dtype, dims);
+  Header header = HeaderParser(reader.text(length, "the header"), where).parse();
+  const std::uint64_t size = byte_size(header.dtype, header.dims);
   if (size != reader.remaining())
     fail(ErrorKind::bad_file, "TensorSizeMismatch", reader.where(),
-         "the array {} of {} takes {} bytes, the file holds {}", dims_text(dims), to_string(dtype), size,
+         "the array {} of {} takes {} bytes, the file holds {}", dims_text(header.dims), to_string(header.dtype), size,
          reader.remaining());
-  return Tensor::copy_bytes(reader.take(size, "the array"), dtype, std::move(dims));
+  const std::span<const std::byte> elements = reader.take(size, "the array");
+  if (header.fortran && header.dims.size() > 1 && size > 0) return from_fortran(elements, std::move(header));
+  return Tensor::copy_bytes(elements, header.dtype, std::move(header.dims));
 }
 
 }  // namespace weft

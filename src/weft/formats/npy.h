@@ -1,4 +1,5 @@
-// NumPy's .npy files: one array, little-endian, C order. Plain element types only; a packed tensor is decoded first.
+// NumPy's .npy files: one array, little-endian, written in C order, read in either. Plain element types only; a packed
+// tensor is decoded first.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +34,7 @@ class WEFT_API NpyWriter {
 WEFT_API void write_npy(const std::filesystem::path& path, const Tensor& tensor);
 
 // Versions 1 to 3 of the format. Errors: NotNpy, Truncated, InvalidField, UnsupportedVersion, UnsupportedSourceType
-// (big-endian, Fortran order, a type weft lacks), TensorSizeMismatch.
+// (big-endian, a type weft lacks), TensorSizeMismatch.
 WEFT_API Tensor read_npy(const std::filesystem::path& path);
 WEFT_API Tensor read_npy(std::span<const std::byte> bytes, const std::string& source);
 

@@ -52,6 +52,15 @@ TEST_F(NpyTest, ReadsWhatNumpyWrites) {
   EXPECT_THAT(tensor.values<float>(), ElementsAre(0, 1, 2, 3, 4, 5));
 }
 
+TEST_F(NpyTest, FortranOrderIsTurned) {
+  std::string file = numpy_file();
+  file.replace(file.find("False"), 5, "True ");
+  testing::GgufBuilder::write_file(file_, file);
+  const Tensor tensor = read_npy(file_);
+  EXPECT_THAT(tensor.dims(), ElementsAre(2, 3));
+  EXPECT_THAT(tensor.values<float>(), ElementsAre(0, 2, 4, 1, 3, 5));
+}
+
 TEST_F(NpyTest, PlainTypesAndShapesRoundTrip) {
   for (const DType dtype : {DType::f32, DType::f64, DType::f16, DType::i8, DType::u8, DType::boolean, DType::i16,
                             DType::u16, DType::i32, DType::u32, DType::i64, DType::u64})
@@ -100,7 +109,7 @@ TEST_F(NpyTest, WrongFilesAreRefused) {
   };
   EXPECT_EQ(with("<f4", ">f4"), "UnsupportedSourceType");
   EXPECT_EQ(with("<f4", "<O8"), "UnsupportedSourceType");
-  EXPECT_EQ(with("False", "True "), "UnsupportedSourceType");
+  EXPECT_EQ(with("False", "Maybe"), "InvalidField");
   EXPECT_EQ(with("(2, 3)", "(2,-3"), "InvalidField");
   EXPECT_EQ(with("(2, 3)", "(2, 4)"), "TensorSizeMismatch");
   EXPECT_EQ(with("shape", "shane"), "InvalidField");

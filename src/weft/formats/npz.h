@@ -1,4 +1,4 @@
-// NumPy's .npz: a zip archive of .npy files, stored (np.savez) or deflated (np.savez_compressed).
+// NumPy's .npz: a zip or zip64 archive of .npy files, stored (np.savez) or deflated (np.savez_compressed).
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 namespace weft {
 
 // Arrays under their names without ".npy". Errors: NotNpz, Truncated, BadArchive, DuplicateTensor, ChecksumMismatch,
-// UnsupportedArchive (encrypted, zip64, another compression), and those of read_npy().
+// UnsupportedArchive (encrypted, another compression), and those of read_npy().
 WEFT_API std::map<std::string, Tensor> read_npz(const std::filesystem::path& path);
 std::map<std::string, Tensor> read_npz(std::span<const std::byte> bytes, const std::string& source);
 
