@@ -14,6 +14,7 @@
 #include "weft/formats/model_writer.h"
 #include "weft/ir/binary.h"
 #include "weft/text/jinja/json_value.h"
+#include "weft/text/test_charsmap.h"
 #include "weft/text/test_vocabularies.h"
 
 namespace weft {
@@ -104,6 +105,18 @@ void write_gguf_vocabularies(const Corpus& corpus) {
                    .set("tokenizer.ggml.seperator_token_id", std::uint32_t{3})
                    .set("tokenizer.ggml.unknown_token_id", std::uint32_t{1})
                    .set("tokenizer.ggml.padding_token_id", std::uint32_t{0})
+                   .build());
+  const std::string map = text::charsmap_of({{"\xEF\xBC\xA1", "a"}, {"b\xCC\x81", "b"}, {"\t", " "}, {"\x01", ""}});
+  corpus.write("gguf_vocabulary", "t5",
+               start("t5", {"<pad>", "</s>", "<unk>", "▁a", "b", "<0x0A>", "<x>", "▁"})
+                   .set("tokenizer.ggml.scores", std::vector<float>{0, 0, 0, -1, -2, 0, 0, -3})
+                   .set("tokenizer.ggml.token_type", std::vector<std::int32_t>{3, 3, 2, 1, 1, 6, 4, 1})
+                   .set("tokenizer.ggml.eos_token_id", std::uint32_t{1})
+                   .set("tokenizer.ggml.unknown_token_id", std::uint32_t{2})
+                   .set("tokenizer.ggml.add_space_prefix", true)
+                   .set("tokenizer.ggml.remove_extra_whitespaces", true)
+                   .raw("tokenizer.ggml.precompiled_charsmap", 9,
+                        GgufBuilder::array_of(GgufType::u8, std::vector<char>(map.begin(), map.end())))
                    .build());
 }
 

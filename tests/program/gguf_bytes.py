@@ -3,7 +3,7 @@ import struct
 
 import numpy as np
 
-U32, F32_VALUE, BOOL, STRING, ARRAY = 4, 6, 7, 8, 9  # metadata types
+U8, U32, I32, F32_VALUE, BOOL, STRING, ARRAY = 0, 4, 5, 6, 7, 8, 9  # metadata types
 F32 = 0  # tensor type
 Q8_0 = 8
 ALIGNMENT = 32
@@ -15,8 +15,12 @@ def text(s):
 
 
 def value(kind, x):
+    if kind == U8:
+        return struct.pack("<B", x)
     if kind == U32:
         return struct.pack("<I", x)
+    if kind == I32:
+        return struct.pack("<i", x)
     if kind == F32_VALUE:
         return struct.pack("<f", x)
     if kind == BOOL:

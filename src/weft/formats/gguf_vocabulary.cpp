@@ -7,6 +7,7 @@
 #include "weft/base/fail.h"
 #include "weft/base/utf8.h"
 #include "weft/formats/vocabulary_defaults.h"
+#include "weft/text/charsmap.h"
 #include "weft/text/pre_tokenizer.h"
 #include "weft/text/word_piece.h"
 
@@ -15,7 +16,8 @@ namespace {
 
 constexpr std::string_view model_key = "tokenizer.ggml.model", pre_key = "tokenizer.ggml.pre",
                            tokens_key = "tokenizer.ggml.tokens", scores_key = "tokenizer.ggml.scores",
-                           kinds_key = "tokenizer.ggml.token_type", merges_key = "tokenizer.ggml.merges";
+                           kinds_key = "tokenizer.ggml.token_type", merges_key = "tokenizer.ggml.merges",
+                           charsmap_key = "tokenizer.ggml.precompiled_charsmap";
 
 class VocabularyReader {
  public:
@@ -30,10 +32,12 @@ class VocabularyReader {
       vocabulary_.type = TokenizerType::byte_level_bpe;
     else if (*model == "bert")
       vocabulary_.type = TokenizerType::wordpiece;
+    else if (*model == "t5")
+      vocabulary_.type = TokenizerType::unigram;
     else
       fail(ErrorKind::unsupported, "UnsupportedTokenizer", file_.where(model_key),
            "tokenizer model \"{}\" is not supported; weft reads \"llama\" (SentencePiece BPE), \"gpt2\" (byte-level "
-           "BPE) and \"bert\" (WordPiece)",
+           "BPE), \"bert\" (WordPiece) and \"t5\" (SentencePiece Unigram)",
            *model);
     read_entries();
     read_scores();
@@ -42,6 +46,10 @@ class VocabularyReader {
     if (spm() && !vocabulary_.has_scores && vocabulary_.merges.empty())
       fail(ErrorKind::bad_file, "MissingField", file_.where(model_key),
            "a SentencePiece vocabulary needs {} or {}, and the file has neither", scores_key, merges_key);
+    if (unigram() && !vocabulary_.has_scores)
+      fail(ErrorKind::bad_file, "MissingField", file_.where(model_key),
+           "a Unigram vocabulary needs {}, and the file has none", scores_key);
+    if (unigram()) read_charsmap();
     // Only byte-level BPE cuts its text by a pattern; "none" is the pattern that cuts nothing.
     vocabulary_.pre = byte_level() ? pre_tokenizer() : "none";
     read_special_ids();
@@ -51,6 +59,7 @@ class VocabularyReader {
 
  private:
   bool spm() const { return vocabulary_.type == TokenizerType::spm_bpe; }
+  bool unigram() const { return vocabulary_.type == TokenizerType::unigram; }
   bool byte_level() const { return vocabulary_.type == TokenizerType::byte_level_bpe; }
 
   [[noreturn]] void bad_token(std::string_view key, std::size_t id, std::string_view reason) const {
@@ -123,6 +132,22 @@ class VocabularyReader {
     }
   }
 
+  void read_charsmap() {
+    vocabulary_.normalizer = TextNormalizer::sentencepiece;
+    const auto bytes = file_.find_ints(charsmap_key);
+    if (!bytes) return;
+    expect_within(charsmap_key, bytes->size(), text::Charsmap::most_bytes);
+    vocabulary_.charsmap.reserve(bytes->size());
+    for (std::size_t at = 0; at < bytes->size(); ++at) {
+      const std::int64_t byte = (*bytes)[at];
+      if (byte < -128 || byte > 255)
+        fail(ErrorKind::bad_file, "BadCharsmap", file_.where(charsmap_key), "{} holds bytes, but its element {} is {}",
+             charsmap_key, at, byte);
+      vocabulary_.charsmap += static_cast<char>(byte);
+    }
+    const text::Charsmap checked(vocabulary_.charsmap, fmt::format("{} {}", file_.where(charsmap_key), charsmap_key));
+  }
+
   std::string pre_tokenizer() const {
     const auto name = file_.find_string(pre_key);
     try {
@@ -150,6 +175,9 @@ class VocabularyReader {
       if (const auto sep = find_id("tokenizer.ggml.seperator_token_id")) add_eos(vocabulary_, *sep);
     }
     vocabulary_.unk = find_id("tokenizer.ggml.unknown_token_id");
+    // The one token of this type is named by its type as well.
+    for (const VocabularyEntry& entry : vocabulary_.entries)
+      if (unigram() && !vocabulary_.unk && entry.kind == TokenKind::unknown) vocabulary_.unk = entry.id;
     vocabulary_.pad = find_id("tokenizer.ggml.padding_token_id");
     if (const auto eos = find_id("tokenizer.ggml.eos_token_id")) add_eos(vocabulary_, *eos);
     if (const auto eot = find_id("tokenizer.ggml.eot_token_id")) add_eos(vocabulary_, *eot);
@@ -164,19 +192,22 @@ class VocabularyReader {
   }
 
   void read_settings() {
+    const bool sentencepiece = is_sentencepiece(vocabulary_.type);
     vocabulary_.byte_fallback =
-        spm() && std::any_of(vocabulary_.entries.begin(), vocabulary_.entries.end(),
-                             [](const VocabularyEntry& entry) { return entry.kind == TokenKind::byte; });
-    vocabulary_.byte_fallback = vocabulary_.byte_fallback || (spm() && has_token(vocabulary_, "<0x0A>"));
-    vocabulary_.add_bos =
-        setting("tokenizer.ggml.add_bos_token", adds_bos_by_default(vocabulary_), vocabulary_.bos.has_value());
-    vocabulary_.add_eos =
-        setting("tokenizer.ggml.add_eos_token", adds_eos_by_default(vocabulary_), !vocabulary_.eos.empty());
+        sentencepiece && std::any_of(vocabulary_.entries.begin(), vocabulary_.entries.end(),
+                                     [](const VocabularyEntry& entry) { return entry.kind == TokenKind::byte; });
+    vocabulary_.byte_fallback = vocabulary_.byte_fallback || (sentencepiece && has_token(vocabulary_, "<0x0A>"));
+    vocabulary_.add_bos = setting("tokenizer.ggml.add_bos_token", !unigram() && adds_bos_by_default(vocabulary_),
+                                  vocabulary_.bos.has_value());
+    vocabulary_.add_eos = setting("tokenizer.ggml.add_eos_token", unigram() || adds_eos_by_default(vocabulary_),
+                                  !vocabulary_.eos.empty());
     if (vocabulary_.type == TokenizerType::wordpiece) {
       vocabulary_.lower_case = text::is_uncased(vocabulary_);
       vocabulary_.continuation_prefix = continuation_prefix_by_default(vocabulary_);
     }
     vocabulary_.add_space_prefix = file_.find_bool("tokenizer.ggml.add_space_prefix").value_or(spm());
+    if (unigram() && file_.find_bool("tokenizer.ggml.remove_extra_whitespaces").value_or(false))
+      vocabulary_.extra_spaces = ExtraSpaces::remove;
   }
 
   const GgufFile& file_;

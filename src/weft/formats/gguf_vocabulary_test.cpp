@@ -8,6 +8,8 @@
 #include "gguf_builder.h"
 #include "temporary_directory.h"
 #include "weft/base/error.h"
+#include "weft/text/test_charsmap.h"
+#include "weft/text/tokenizer.h"
 
 namespace weft {
 namespace {
@@ -47,6 +49,20 @@ class GgufVocabularyTest : public ::testing::Test {
     builder.set("tokenizer.ggml.merges", std::vector<std::string>{"a b", "ab a"});
     if (pre != nullptr) builder.set("tokenizer.ggml.pre", pre);
     return builder;
+  }
+
+  static GgufBuilder t5(const std::string& charsmap = text::small_charsmap()) {
+    GgufBuilder builder;
+    builder.set("tokenizer.ggml.model", "t5").set("tokenizer.ggml.eos_token_id", 1u);
+    builder.set("tokenizer.ggml.tokens",
+                std::vector<std::string>{"<pad>", "</s>", "<unk>", "▁", "fi", "▁a", "<x>", "b", "<0xC3>", "A"});
+    builder.set("tokenizer.ggml.scores", std::vector<float>{0, 0, 0, -2, -3, -1, 0, -5, 0, -4});
+    builder.set("tokenizer.ggml.token_type", std::vector<std::int32_t>{3, 3, 2, 1, 1, 1, 4, 5, 3, 1});
+    if (!charsmap.empty()) builder.raw("tokenizer.ggml.precompiled_charsmap", 9, bytes_array(GgufType::u8, charsmap));
+    return builder;
+  }
+  static std::string bytes_array(GgufType type, const std::string& bytes) {
+    return GgufBuilder::array_of(type, std::vector<char>(bytes.begin(), bytes.end()));
   }
 
   testing::TemporaryDirectory directory_;
@@ -131,8 +147,8 @@ TEST_F(GgufVocabularyTest, AFileWithoutATokenizerHasNone) {
 
 TEST_F(GgufVocabularyTest, ContradictionsAreRefused) {
   EXPECT_THAT(error_of(GgufBuilder().set("tokenizer.ggml.model", "rwkv")).second,
-              AllOf(HasSubstr("\"rwkv\""), HasSubstr("\"llama\""), HasSubstr("\"gpt2\""), HasSubstr("\"bert\"")));
-  EXPECT_EQ(error_of(GgufBuilder().set("tokenizer.ggml.model", "t5")).first, "UnsupportedTokenizer");
+              AllOf(HasSubstr("\"rwkv\""), HasSubstr("\"llama\""), HasSubstr("\"gpt2\""), HasSubstr("\"bert\""),
+                    HasSubstr("\"t5\"")));
   EXPECT_EQ(error_of(GgufBuilder().set("tokenizer.ggml.model", "llama")).first, "MissingField");
   const auto tokens = [](const char* model, std::vector<std::string> texts) {
     GgufBuilder builder;
@@ -153,6 +169,47 @@ TEST_F(GgufVocabularyTest, ContradictionsAreRefused) {
   EXPECT_EQ(error_of(spm().set("tokenizer.ggml.eos_token_id", 6u)).first, "BadVocab");
   EXPECT_EQ(error_of(spm().set("tokenizer.ggml.bos_token_id", -1)).first, "BadVocab");
   EXPECT_EQ(error_of(spm().set("tokenizer.ggml.add_bos_token", 1u)).first, "InvalidField");
+}
+
+TEST_F(GgufVocabularyTest, T5IsUnigramWithSentencePiecesNormalizer) {
+  const Vocabulary v =
+      read(t5().set("tokenizer.ggml.add_space_prefix", true).set("tokenizer.ggml.remove_extra_whitespaces", true));
+  EXPECT_EQ(v.type, TokenizerType::unigram);
+  EXPECT_EQ(v.normalizer, TextNormalizer::sentencepiece);
+  EXPECT_EQ(v.extra_spaces, ExtraSpaces::remove);
+  EXPECT_EQ(v.charsmap, text::small_charsmap());
+  EXPECT_TRUE(v.has_scores && v.add_eos && v.add_space_prefix);
+  EXPECT_FALSE(v.add_bos || v.byte_fallback);
+  EXPECT_EQ(v.unk, 2);  // by its type
+  const auto tokenizer = Tokenizer::create(v);
+  EXPECT_THAT(tokenizer->encode("  a\t\uFB01 <x> \uFF21 b? "), ElementsAre(5, 3, 4, 3, 6, 3, 9, 3, 2, 1));
+  EXPECT_EQ(tokenizer->decode(tokenizer->encode("  a\t\uFB01 <x> \uFF21")), "a fi <x> A");
+  // Control tokens cut a text into texts of their own.
+  EXPECT_THAT(tokenizer->encode("a </s> a", {.parse_special = true}), ElementsAre(5, 1, 5, 1));
+}
+
+TEST_F(GgufVocabularyTest, T5KeepsSpacesAndPutsNoneWhereTheFileSaysNothing) {
+  const Vocabulary v = read(t5().set("tokenizer.ggml.add_eos_token", false));
+  EXPECT_FALSE(v.add_eos || v.add_space_prefix);
+  EXPECT_EQ(v.extra_spaces, ExtraSpaces::keep);
+  EXPECT_THAT(Tokenizer::create(v)->encode(" a  a"), ElementsAre(5, 3, 5));
+  EXPECT_TRUE(read(t5("")).charsmap.empty());
+}
+
+TEST_F(GgufVocabularyTest, DamagedCharacterMapsAreRefusedWithTheirKey) {
+  const auto [code, text] = error_of(t5(text::small_charsmap().substr(0, 50)));
+  EXPECT_EQ(code, "BadCharsmap");
+  EXPECT_THAT(text, AllOf(HasSubstr("v.gguf@0x"), HasSubstr("precompiled_charsmap"), HasSubstr("the 46 that follow")));
+  const auto with = [](std::uint32_t type, const std::string& value) {
+    return t5("").raw("tokenizer.ggml.precompiled_charsmap", type, value);
+  };
+  EXPECT_EQ(read(with(9, bytes_array(GgufType::i8, text::small_charsmap()))).charsmap, text::small_charsmap());
+  EXPECT_EQ(error_of(with(9, GgufBuilder::array_of(GgufType::i32, std::vector<std::int32_t>{256}))).first,
+            "BadCharsmap");
+  EXPECT_EQ(error_of(with(8, GgufBuilder::text_of("abc"))).first, "InvalidField");
+  GgufBuilder no_scores;
+  no_scores.set("tokenizer.ggml.model", "t5").set("tokenizer.ggml.tokens", std::vector<std::string>{"a"});
+  EXPECT_EQ(error_of(no_scores).first, "MissingField");
 }
 
 TEST(GgufVocabularyShared, PublicVocabulariesAreRead) {

@@ -11,6 +11,7 @@
 
 #include "weft/base/fail.h"
 #include "weft/base/utf8.h"
+#include "weft/formats/base64.h"
 #include "weft/formats/model_vocabulary_settings.h"
 #include "weft/formats/toml_text.h"
 #include "weft/formats/vocabulary_defaults.h"
@@ -338,7 +339,10 @@ Vocabulary read_model_vocabulary(std::string_view text, TomlSource source, const
 std::string write_model_vocabulary(const Vocabulary& vocabulary, ConfigTable& config) {
   check_writable(vocabulary);
   write_tokenizer_settings(vocabulary, config);
-  std::string text = fmt::format("vocab_size = {}\n\n", vocabulary.entries.size()) + kinds_text(vocabulary);
+  std::string text = fmt::format("vocab_size = {}\n", vocabulary.entries.size());
+  if (!vocabulary.charsmap.empty())
+    text += fmt::format("precompiled_charsmap = \"{}\"\n", base64_encode(vocabulary.charsmap));
+  text += '\n' + kinds_text(vocabulary);
   text += "\n[tokens]\n";
   for (const VocabularyEntry& entry : vocabulary.entries)
     text += fmt::format("{} = {}\n", entry.id, toml_quoted(entry.text));

@@ -7,14 +7,27 @@
 #include <utility>
 
 #include "weft/base/fail.h"
+#include "weft/formats/base64.h"
 #include "weft/formats/vocabulary_defaults.h"
+#include "weft/text/charsmap.h"
 #include "weft/text/word_piece.h"
 
 namespace weft {
 namespace {
 
-constexpr std::array<std::pair<TextNormalizer, std::string_view>, 3> normalizers{
-    {{TextNormalizer::none, "none"}, {TextNormalizer::nfc, "nfc"}, {TextNormalizer::nfkc, "nfkc"}}};
+constexpr std::array<std::pair<TextNormalizer, std::string_view>, 5> normalizers{
+    {{TextNormalizer::none, "none"},
+     {TextNormalizer::nfc, "nfc"},
+     {TextNormalizer::nfkc, "nfkc"},
+     {TextNormalizer::sentencepiece, "sentencepiece"},
+     {TextNormalizer::precompiled, "precompiled"}}};
+
+constexpr std::array<std::pair<ExtraSpaces, std::string_view>, 5> space_rules{
+    {{ExtraSpaces::keep, "keep"},
+     {ExtraSpaces::remove, "remove"},
+     {ExtraSpaces::merge, "merge"},
+     {ExtraSpaces::merge_and_strip, "merge_and_strip"},
+     {ExtraSpaces::words, "words"}}};
 
 constexpr std::array<std::pair<TokenizerType, std::string_view>, 5> types{
     {{TokenizerType::none, "none"},
@@ -33,6 +46,8 @@ class SettingsReader {
     const bool spm = is_sentencepiece(vocabulary_.type), wordpiece = vocabulary_.type == TokenizerType::wordpiece;
     vocabulary_.pre = string("pre").value_or(vocabulary_.type == TokenizerType::byte_level_bpe ? "gpt2" : "none");
     vocabulary_.normalizer = normalizer();
+    vocabulary_.charsmap = charsmap();
+    vocabulary_.extra_spaces = extra_spaces();
     vocabulary_.bos = id("bos_token_id", "bos_id", "bos_token");
     vocabulary_.unk = id("unk_token_id", "unk_id", "unk_token");
     vocabulary_.pad = id("pad_token_id", "pad_id", "pad_token");
@@ -84,7 +99,24 @@ class SettingsReader {
     const std::string name = string("normalizer").value_or("none");
     for (const auto& [value, known] : normalizers)
       if (known == name) return value;
-    refuse("normalizer", fmt::format("\"{}\" is none of none, nfc and nfkc", name));
+    refuse("normalizer", fmt::format("\"{}\" is none of none, nfc, nfkc, sentencepiece and precompiled", name));
+  }
+
+  ExtraSpaces extra_spaces() const {
+    const std::string name = string("extra_spaces").value_or("keep");
+    for (const auto& [value, known] : space_rules)
+      if (known == name) return value;
+    refuse("extra_spaces", fmt::format("\"{}\" is none of keep, remove, merge, merge_and_strip and words", name));
+  }
+
+  std::string charsmap() const {
+    constexpr std::string_view key = "precompiled_charsmap";
+    const auto text = string(key);
+    if (!text) return {};
+    const std::string where = fmt::format("{} {}", table_of(key).source(), full(key));
+    std::string bytes = base64_decode(*text, where);
+    const text::Charsmap checked(bytes, where);
+    return bytes;
   }
 
   std::int32_t known_id(std::string_view key, std::int64_t value) const {
@@ -158,6 +190,8 @@ void write_tokenizer_settings(const Vocabulary& vocabulary, ConfigTable& config)
   set("add_bos_token", vocabulary.add_bos);
   set("add_eos_token", vocabulary.add_eos);
   set("add_prefix_space", vocabulary.add_space_prefix);
+  for (const auto& [value, name] : space_rules)
+    if (value == vocabulary.extra_spaces && value != ExtraSpaces::keep) set("extra_spaces", std::string(name));
   if (vocabulary.type == TokenizerType::wordpiece) {
     set("lowercase", vocabulary.lower_case);
     set("continuing_subword_prefix", vocabulary.continuation_prefix);

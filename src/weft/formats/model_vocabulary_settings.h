@@ -15,6 +15,7 @@ namespace weft {
 void read_tokenizer_settings(const ConfigTable& config, const ConfigTable& inline_settings, bool complete,
                              Vocabulary& vocabulary, std::vector<Warning>& warnings);
 
+// All but the character map, which is long and stands in the vocab section.
 void write_tokenizer_settings(const Vocabulary& vocabulary, ConfigTable& config);
 
 }  // namespace weft

@@ -14,6 +14,7 @@
 #include "weft/formats/config_toml.h"
 #include "weft/formats/gguf_vocabulary.h"
 #include "weft/formats/toml_document.h"
+#include "weft/text/test_charsmap.h"
 
 namespace weft {
 
@@ -54,6 +55,8 @@ void expect_round_trip(const Vocabulary& v) {
   EXPECT_EQ(back.type, v.type);
   EXPECT_EQ(back.pre, v.pre);
   EXPECT_EQ(back.normalizer, v.normalizer);
+  EXPECT_EQ(back.extra_spaces, v.extra_spaces);
+  EXPECT_EQ(back.charsmap, v.charsmap);
   EXPECT_EQ(back.lower_case, v.lower_case);
   EXPECT_EQ(back.continuation_prefix, v.continuation_prefix);
   EXPECT_TRUE(back.entries == v.entries);
@@ -216,6 +219,32 @@ TEST(ModelVocabulary, TheConfigurationWins) {
   EXPECT_EQ(v.pre, "x");
   EXPECT_EQ(warnings.size(), 3u);
   EXPECT_THAT(warnings[0].message, HasSubstr("vocab_size"));
+}
+
+TEST(ModelVocabulary, NormalizersOfSentencePieceComeBack) {
+  Vocabulary v;
+  v.type = TokenizerType::unigram;
+  v.pre = "none";
+  v.has_scores = true;
+  v.entries = {{0, "a", -1}};
+  v.charsmap = text::small_charsmap();
+  for (const auto& [normalizer, spaces] :
+       {std::pair(TextNormalizer::sentencepiece, ExtraSpaces::remove),
+        std::pair(TextNormalizer::sentencepiece, ExtraSpaces::keep),
+        std::pair(TextNormalizer::precompiled, ExtraSpaces::merge), std::pair(TextNormalizer::none, ExtraSpaces::words),
+        std::pair(TextNormalizer::precompiled, ExtraSpaces::merge_and_strip)}) {
+    v.normalizer = normalizer;
+    v.extra_spaces = spaces;
+    expect_round_trip(v);
+  }
+  v.charsmap.clear();
+  expect_round_trip(v);
+}
+
+TEST(ModelVocabulary, DamagedCharacterMapsAreRefused) {
+  EXPECT_EQ(code_of("precompiled_charsmap = 'AAA='\n[tokens]\n0 = 'a'\n"), "BadCharsmap");
+  EXPECT_EQ(code_of("[tokens]\n0 = 'a'\n", "[tokenizer]\nprecompiled_charsmap = 'A'\n"), "Bad64Length");
+  EXPECT_EQ(code_of("[tokens]\n0 = 'a'\n", "[tokenizer]\nextra_spaces = 'x'\n"), "BadVocab");
 }
 
 TEST(ModelVocabulary, ContradictionsAreRefused) {

@@ -10,8 +10,10 @@
 
 #include "weft/base/fail.h"
 #include "weft/base/mapped_file.h"
+#include "weft/formats/base64.h"
 #include "weft/formats/vocabulary_defaults.h"
 #include "weft/text/characters.h"
+#include "weft/text/charsmap.h"
 #include "weft/text/pre_tokenizer.h"
 
 namespace weft {
@@ -185,6 +187,7 @@ class Reader {
 
   // What SentencePiece's models do to spaces, in the spellings of this format.
   void read_sentencepiece_steps() {
+    bool first = true, strips = false, replaced = false;
     for (const Json* step : steps("normalizer")) {
       const std::string type = text(*step, "type", "normalizer");
       const std::string space(text::spm_space);
@@ -192,23 +195,58 @@ class Reader {
                             find_text(get(*step, "pattern", "Replace"), "String").value_or("") == " ";
       if (type == "Prepend" && find_text(*step, "prepend").value_or("") == space)
         vocabulary_.add_space_prefix = true;
-      else if (type == "NFKC" || type == "NFC")
+      else if ((type == "NFKC" || type == "NFC") && vocabulary_.normalizer == TextNormalizer::none)
         vocabulary_.normalizer = type == "NFC" ? TextNormalizer::nfc : TextNormalizer::nfkc;
+      else if (type == "Precompiled" && first)
+        read_charsmap(*step);
+      else if (type == "Strip" && !strips && vocabulary_.extra_spaces == ExtraSpaces::keep &&
+               !flag(*step, "strip_left", true) && flag(*step, "strip_right", true))
+        strips = true;
+      else if (merges_spaces(*step, type) && !replaced)
+        vocabulary_.extra_spaces = strips ? ExtraSpaces::merge_and_strip : ExtraSpaces::merge;
       else if (!replaces)
         unsupported("UnsupportedNormalizer", "the normalizer", *step);
+      first = false;
+      replaced = replaced || replaces;
     }
+    if (strips && vocabulary_.extra_spaces != ExtraSpaces::merge_and_strip)
+      unsupported("UnsupportedNormalizer", "Strip without a step that merges spaces, in", *find(file_, "normalizer"));
+    bool words = false, always = false;
     for (const Json* step : steps("pre_tokenizer")) {
       const std::string type = text(*step, "type", "pre_tokenizer");
       const bool splits_nothing = type == "Split" &&
                                   find_text(*step, "behavior").value_or("") == "MergedWithPrevious" &&
                                   find_text(get(*step, "pattern", "Split"), "String").value_or("") == " ";
-      if (type == "Metaspace")
-        vocabulary_.add_space_prefix =
-            find_text(*step, "prepend_scheme").value_or(flag(*step, "add_prefix_space", true) ? "first" : "never") !=
-            "never";
-      else if (!splits_nothing)  // spaces are gone by then
+      if (type == "Metaspace") {
+        const std::string scheme =
+            find_text(*step, "prepend_scheme").value_or(flag(*step, "add_prefix_space", true) ? "always" : "never");
+        vocabulary_.add_space_prefix = scheme != "never";
+        always = scheme == "always";
+      } else if (type == "WhitespaceSplit" && !words && !vocabulary_.add_space_prefix) {
+        words = true;
+      } else if (!splits_nothing) {  // spaces are gone by then
         unsupported("UnsupportedPreTokenizer", "the pre-tokenizer", *step);
+      }
     }
+    if (words && !always)
+      unsupported("UnsupportedPreTokenizer", "WhitespaceSplit without a Metaspace that marks all words, in",
+                  *find(file_, "pre_tokenizer"));
+    if (words) vocabulary_.extra_spaces = ExtraSpaces::words;
+  }
+
+  void read_charsmap(const Json& step) {
+    const std::string where = where_ + " normalizer.precompiled_charsmap";
+    vocabulary_.normalizer = TextNormalizer::precompiled;
+    vocabulary_.charsmap = base64_decode(find_text(step, "precompiled_charsmap").value_or(""), where);
+    const text::Charsmap checked(vocabulary_.charsmap, where);
+  }
+  // One space, in either spelling, for two or more.
+  bool merges_spaces(const Json& step, std::string_view type) const {
+    if (type != "Replace") return false;
+    const std::string content = find_text(step, "content").value_or("");
+    const Json* pattern = find(step, "pattern");
+    return (content == " " || content == text::spm_space) && pattern != nullptr &&
+           find_text(*pattern, "Regex").value_or("") == " {2,}";
   }
 
   void read_unigram(const Json& model) {

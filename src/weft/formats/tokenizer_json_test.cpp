@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "weft/base/error.h"
+#include "weft/formats/base64.h"
+#include "weft/text/test_charsmap.h"
 #include "weft/text/test_vocabularies.h"
 #include "weft/text/tokenizer.h"
 
@@ -86,6 +88,55 @@ TEST(TokenizerJson, Unigram) {
   EXPECT_EQ(v.type, TokenizerType::unigram);
   EXPECT_TRUE(v.has_scores && v.add_eos && v.add_space_prefix && !v.add_bos);
   EXPECT_THAT(pieces_of(v, "thes the?"), ElementsAre("▁the", "s", "▁the", "<unk>", "</s>"));
+}
+
+std::string with_steps(const std::string& normalizers, const std::string& pre_tokenizers) {
+  return R"({"normalizer": {"type": "Sequence", "normalizers": [)" + normalizers +
+         R"(]}, "pre_tokenizer": {"type": "Sequence", "pretokenizers": [)" + pre_tokenizers + R"(]},
+         "model": {"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0], ["▁", -2], ["▁a", -1.5], ["fi", -3], ["é", -3]]}})";
+}
+std::string precompiled(const std::string& charsmap = text::small_charsmap()) {
+  return R"({"type": "Precompiled", "precompiled_charsmap": ")" + base64_encode(charsmap) + R"("})";
+}
+const std::string strip = R"({"type": "Strip", "strip_left": false, "strip_right": true})";
+const std::string merge = R"({"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": "▁"})";
+const std::string metaspace = R"({"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": true})";
+const std::string words = R"({"type": "WhitespaceSplit"})";
+
+TEST(TokenizerJson, PrecompiledCharacterMaps) {
+  const Vocabulary v = read(with_steps(precompiled(), metaspace));
+  EXPECT_EQ(v.normalizer, TextNormalizer::precompiled);
+  EXPECT_EQ(v.charsmap, text::small_charsmap());
+  EXPECT_THAT(pieces_of(v, "a\uFB01e\u0301 \t a"), ElementsAre("▁a", "fi", "é", "▁", "▁", "▁a"));
+  EXPECT_THAT(pieces_of(v, " a "), ElementsAre("▁a", "▁"));
+  const Vocabulary merging = read(with_steps(precompiled() + ", " + merge, metaspace));
+  EXPECT_EQ(merging.extra_spaces, ExtraSpaces::merge);
+  EXPECT_THAT(pieces_of(merging, "  a \t a "), ElementsAre("▁a", "▁a", "▁"));
+  const Vocabulary stripping = read(with_steps(precompiled() + ", " + strip + ", " + merge, metaspace));
+  EXPECT_EQ(stripping.extra_spaces, ExtraSpaces::merge_and_strip);
+  EXPECT_THAT(pieces_of(stripping, "  a \t a \t"), ElementsAre("▁a", "▁a"));
+  const Vocabulary split = read(with_steps(precompiled(), words + ", " + metaspace));
+  EXPECT_EQ(split.extra_spaces, ExtraSpaces::words);
+  EXPECT_THAT(pieces_of(split, " a\n\n a"), ElementsAre("▁a", "▁a"));
+  EXPECT_TRUE(pieces_of(split, " \n").empty());
+}
+
+TEST(TokenizerJson, WhatIsNotDoneExactlyIsRefused) {
+  EXPECT_EQ(code_of(with_steps(precompiled("abc"), metaspace)), "BadCharsmap");
+  EXPECT_EQ(code_of(with_steps(R"({"type": "Precompiled", "precompiled_charsmap": "?"})", metaspace)), "Bad64Length");
+  EXPECT_EQ(code_of(with_steps(R"({"type": "Precompiled", "precompiled_charsmap": 1})", metaspace)), "InvalidField");
+  for (const std::string& steps :
+       {merge + ", " + precompiled(), precompiled() + R"(, {"type": "NFKC"})", strip, precompiled() + ", " + strip,
+        merge + ", " + strip, std::string(R"({"type": "Strip"}, )") + merge,
+        std::string(R"({"type": "Replace", "pattern": {"Regex": " {3,}"}, "content": " "})")})
+    EXPECT_EQ(code_of(with_steps(steps, metaspace)), "UnsupportedNormalizer") << steps;
+  EXPECT_EQ(code_of(with_steps(precompiled(), words)), "UnsupportedPreTokenizer");
+  EXPECT_EQ(code_of(with_steps(precompiled(), metaspace + ", " + words)), "UnsupportedPreTokenizer");
+  try {
+    read(with_steps(precompiled("abc"), metaspace));
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("tokenizer.json normalizer.precompiled_charsmap"));
+  }
 }
 
 TEST(TokenizerJson, WordPiece) {

@@ -97,7 +97,7 @@ std::string attribute_text(const AttributeValue& value, AttributeType type) {
     case AttributeType::boolean: return std::get<bool>(value) ? "true" : "false";
     case AttributeType::integer: return std::to_string(std::get<std::int64_t>(value));
     case AttributeType::real: return real_text(std::get<double>(value));
-    case AttributeType::text: return quoted(std::get<std::string>(value));
+    case AttributeType::text: return weft::quoted(std::get<std::string>(value));
     case AttributeType::choice: return std::get<std::string>(value);
     case AttributeType::integers:
       return fmt::format("[{}]", fmt::join(std::get<std::vector<std::int64_t>>(value), ", "));

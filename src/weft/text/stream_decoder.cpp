@@ -16,7 +16,8 @@ std::string StreamDecoder::push(std::int32_t id) {
   const std::string_view bytes = tokenizer_->token_bytes(id);
   const TokenKind kind = tokenizer_->kind(id);
   // Encoding puts the space before text that nothing but a BOS precedes.
-  const bool plain = kind == TokenKind::normal || kind == TokenKind::byte || kind == TokenKind::unused;
+  const bool in_text = kind == TokenKind::user_defined && tokenizer_->normalizer() == TextNormalizer::sentencepiece;
+  const bool plain = kind == TokenKind::normal || kind == TokenKind::byte || kind == TokenKind::unused || in_text;
   const bool dropping = drop_space_ && plain;
   if (!plain && id != tokenizer_->bos()) drop_space_ = false;
   if (options_.skip_special && tokenizer_->is_control(id)) return {};
@@ -31,7 +32,8 @@ std::string StreamDecoder::push(std::int32_t id) {
     out.replace(out.size() - text::spm_space.size(), text::spm_space.size(), " ");
   if (dropping && !out.empty()) {
     if (out[0] == ' ') out.erase(0, 1);
-    drop_space_ = false;
+    // One of each token, as SentencePiece does it.
+    drop_space_ = out.empty() && tokenizer_->removes_extra_spaces();
   }
   return out;
 }

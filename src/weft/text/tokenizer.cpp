@@ -22,6 +22,16 @@ using text::StringTable;
 
 constexpr std::size_t longest_text = 0x7FFFFFFF;
 
+// SentencePiece's normalizer looks for these texts as they are stored, with U+2581 for a space.
+std::vector<text::SpecialMatcher::Entry> stored_user_defined(const text::TokenTable& tokens) {
+  std::vector<text::SpecialMatcher::Entry> entries;
+  for (const text::Token& token : tokens.tokens())
+    if (const std::string_view stored = tokens.texts[token.text];
+        token.kind == TokenKind::user_defined && !stored.empty() && !find_invalid_utf8(stored))
+      entries.push_back({std::string(stored), token.id});
+  return entries;
+}
+
 bool is_control_kind(TokenKind kind) { return kind == TokenKind::control || kind == TokenKind::unknown; }
 
 }  // namespace
@@ -33,6 +43,8 @@ struct Tokenizer::State {
     return id && tokens.find_id(*id) != nullptr ? id : std::nullopt;
   }
   const text::Token& token(std::int32_t id) const;
+  // SentencePiece leaves user-defined tokens in the text: their spaces count, and they compete by their scores.
+  bool whole_texts() const { return normalizer == TextNormalizer::sentencepiece; }
 
   void encode_segment(std::string_view segment, bool at_start, text::Bpe::Scratch& scratch,
                       std::vector<std::int32_t>& ids) const;
@@ -44,6 +56,8 @@ struct Tokenizer::State {
 
   TokenizerType type;
   TextNormalizer normalizer;
+  text::Charsmap charsmap;
+  ExtraSpaces extra_spaces;
   text::TokenTable tokens;
   std::optional<text::Bpe> bpe;                     // byte-level and SentencePiece BPE
   std::optional<text::PreTokenizer> pre_tokenizer;  // byte-level only
@@ -58,6 +72,8 @@ struct Tokenizer::State {
 Tokenizer::State::State(const Vocabulary& vocabulary)
     : type(vocabulary.type),
       normalizer(vocabulary.normalizer),
+      charsmap(vocabulary.charsmap, "vocabulary"),
+      extra_spaces(vocabulary.extra_spaces),
       tokens(vocabulary),
       user_defined(tokens.special_entries(false)),
       all_special(tokens.special_entries(true)),
@@ -71,6 +87,7 @@ Tokenizer::State::State(const Vocabulary& vocabulary)
       pad(known(vocabulary.pad)) {
   for (const std::int32_t id : vocabulary.eos)
     if (tokens.find_id(id) != nullptr) eos.push_back(id);
+  if (whole_texts()) user_defined = text::SpecialMatcher(stored_user_defined(tokens));
   if (type == TokenizerType::byte_level_bpe) pre_tokenizer.emplace(vocabulary.pre);
   const bool lacks_scores = !vocabulary.has_scores && !vocabulary.entries.empty();
   if (type == TokenizerType::spm_bpe && vocabulary.merges.empty() && lacks_scores)
@@ -78,7 +95,14 @@ Tokenizer::State::State(const Vocabulary& vocabulary)
   if (type == TokenizerType::unigram && lacks_scores)
     fail(ErrorKind::bad_file, "BadVocab", "vocabulary", "a unigram vocabulary needs scores");
   if (type == TokenizerType::byte_level_bpe || type == TokenizerType::spm_bpe) bpe.emplace(tokens, vocabulary);
-  if (type == TokenizerType::unigram) unigram.emplace(tokens);
+  if (normalizer == TextNormalizer::sentencepiece && type != TokenizerType::unigram)
+    fail(ErrorKind::bad_file, "BadVocab", "vocabulary", "SentencePiece's normalizer is known for unigram models only");
+  if (whole_texts() ? extra_spaces > ExtraSpaces::remove : extra_spaces == ExtraSpaces::remove)
+    fail(ErrorKind::bad_file, "BadVocab", "vocabulary",
+         "SentencePiece's normalizer keeps or removes extra spaces, no other one removes them");
+  if (type == TokenizerType::unigram)
+    unigram.emplace(tokens,
+                    whole_texts() ? text::Unigram::Arithmetic::sentencepiece : text::Unigram::Arithmetic::exact);
   if (type == TokenizerType::wordpiece) word_piece.emplace(tokens, vocabulary);
 }
 
@@ -92,8 +116,16 @@ const text::Token& Tokenizer::State::token(std::int32_t id) const {
 void Tokenizer::State::encode_segment(std::string_view segment, bool at_start, text::Bpe::Scratch& scratch,
                                       std::vector<std::int32_t>& ids) const {
   if (segment.empty()) return;
+  if (whole_texts())
+    return encode_unigram(
+        text::normalize_sentencepiece(segment, charsmap, extra_spaces, add_space_prefix, user_defined), ids);
   std::string changed;
-  if (normalizer != TextNormalizer::none) segment = changed = text::normalize(segment, normalizer);
+  if (normalizer == TextNormalizer::precompiled)
+    segment = changed = text::normalize_precompiled(segment, charsmap);
+  else if (normalizer != TextNormalizer::none)
+    segment = changed = text::normalize(segment, normalizer);
+  if (extra_spaces != ExtraSpaces::keep) segment = changed = text::reduce_spaces(segment, extra_spaces);
+  if (segment.empty()) return;
   if (is_sentencepiece(type)) return encode_sentencepiece(segment, at_start, scratch, ids);
   if (word_piece) return word_piece->encode(segment, unk, ids);
   const bool whole_first = pre_tokenizer->whole_pieces_first();
@@ -111,8 +143,11 @@ void Tokenizer::State::encode_sentencepiece(std::string_view segment, bool at_st
                                             std::vector<std::int32_t>& ids) const {
   std::string spaced;
   const bool visible = segment.find(text::spm_space) != std::string_view::npos;
-  if (visible || (add_space_prefix && at_start)) {
-    spaced.assign(add_space_prefix && at_start ? 1 : 0, ' ');
+  // The step of a tokenizer.json that puts spaces before unigram texts takes one that is there for it.
+  const bool has_space = unigram && (segment.starts_with(' ') || segment.starts_with(text::spm_space));
+  const bool add_space = add_space_prefix && at_start && !has_space;
+  if (visible || add_space) {
+    spaced.assign(add_space ? 1 : 0, ' ');
     spaced += visible ? text::replace_all(segment, text::spm_space, " ") : std::string(segment);
     segment = spaced;
   }
@@ -206,7 +241,9 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view text, const EncodeO
   const text::SpecialMatcher& matcher = options.parse_special ? s.all_special : s.user_defined;
   bool at_start = true;
   for (std::size_t at = 0; at < text.size();) {
-    const auto match = matcher.find(text, at);
+    auto match = matcher.find(text, at);
+    while (match && s.whole_texts() && s.token(match->id).kind == TokenKind::user_defined)
+      match = matcher.find(text, match->end);
     const std::size_t end = match ? match->begin : text.size();
     const std::string_view segment = text.substr(at, end - at);
     if (options.guard.empty() || segment.find(options.guard) == std::string_view::npos)
@@ -272,6 +309,8 @@ std::optional<std::int32_t> Tokenizer::unk() const { return state_->unk; }
 std::span<const std::int32_t> Tokenizer::eos() const { return state_->eos; }
 bool Tokenizer::adds_bos() const { return state_->add_bos && state_->bos; }
 bool Tokenizer::adds_eos() const { return state_->add_eos && !state_->eos.empty(); }
-bool Tokenizer::adds_space_prefix() const { return state_->add_space_prefix; }
+bool Tokenizer::adds_space_prefix() const { return state_->add_space_prefix || removes_extra_spaces(); }
+bool Tokenizer::removes_extra_spaces() const { return state_->extra_spaces == ExtraSpaces::remove; }
+TextNormalizer Tokenizer::normalizer() const { return state_->normalizer; }
 
 }  // namespace weft

@@ -18,7 +18,8 @@ namespace weft {
 
 struct EncodeOptions {
   // Whether the text may spell control tokens ("<|im_end|>"). Leave it off for text from outside: there they are
-  // plain text. User-defined tokens are always matched whole.
+  // plain text. User-defined tokens are always matched whole; with SentencePiece's normalizer they stay in the text and
+  // win by their scores, which a vocabulary from outside may spoil.
   bool parse_special = false;
   // Unset: as the vocabulary says. A BOS that the text already starts with is not doubled.
   std::optional<bool> add_bos = std::nullopt, add_eos = std::nullopt;
@@ -76,6 +77,8 @@ class WEFT_API Tokenizer {
   bool adds_eos() const;
   // Whether a text that is decoded whole loses a space in front: WordPiece, and SentencePiece as the vocabulary says.
   bool adds_space_prefix() const;
+  bool removes_extra_spaces() const;  // ExtraSpaces::remove: then every space in front is lost
+  TextNormalizer normalizer() const;
 
  private:
   explicit Tokenizer(const Vocabulary& vocabulary);

@@ -17,8 +17,11 @@ unsigned char byte_at(std::string_view bytes, std::size_t at) { return static_ca
 
 }  // namespace
 
-Unigram::Unigram(const TokenTable& tokens) {
+Unigram::Unigram(const TokenTable& tokens, Arithmetic arithmetic) : arithmetic_(arithmetic) {
+  const bool sentencepiece = arithmetic == Arithmetic::sentencepiece;
   double lowest = std::numeric_limits<double>::infinity();
+  // Scores are logarithms of probabilities; SentencePiece's highest is never below the least positive float.
+  float highest = std::numeric_limits<float>::min();
   for (const Token& token : tokens.tokens()) {
     if (tokens.encoded_as(token.piece) != token.id) continue;
     const std::string_view bytes = tokens.symbols[token.piece];
@@ -26,10 +29,18 @@ Unigram::Unigram(const TokenTable& tokens) {
       fail(ErrorKind::bad_file, "LimitExceeded", fmt::format("vocabulary token {}", token.id),
            "{} bytes, a piece of a unigram vocabulary has {} at most", bytes.size(), longest_piece);
     const double score = std::isfinite(token.score) ? static_cast<double>(token.score) : -1e30;
-    lowest = std::min(lowest, score);
+    if (!sentencepiece || token.kind == TokenKind::normal) {
+      lowest = std::min(lowest, score);
+      highest = std::max(highest, static_cast<float>(score));
+    }
     pieces_.push_back({bytes, token.id, score});
   }
-  if (!pieces_.empty()) unknown_score_ = lowest - unknown_penalty;
+  if (lowest != std::numeric_limits<double>::infinity()) unknown_score_ = lowest - unknown_penalty;
+  for (Piece& piece : pieces_) {
+    const Token& token = *tokens.find_id(piece.id);
+    if (sentencepiece && token.kind == TokenKind::user_defined)
+      piece.score = static_cast<double>(static_cast<float>(tokens.texts[token.text].size()) * highest) - 0.1;
+  }
   std::sort(pieces_.begin(), pieces_.end(), [](const Piece& a, const Piece& b) { return a.bytes < b.bytes; });
   first_.assign(257, 0);
   for (const Piece& piece : pieces_) ++first_[byte_at(piece.bytes, 0) + 1u];
@@ -53,27 +64,35 @@ void Unigram::each_prefix(std::string_view text, Visit visit) const {
 }
 
 void Unigram::cut(std::string_view text, const std::function<void(std::string_view, std::int32_t)>& visit) const {
+  constexpr std::uint32_t nowhere = 0xFFFFFFFF;
   struct Best {
-    double score = -std::numeric_limits<double>::infinity();  // of the text from here to its end
-    std::uint32_t length = 0;                                 // of the first piece
+    double score = 0;               // of the text up to here
+    std::uint32_t begin = nowhere;  // of the last piece
     std::int32_t id = -1;
   };
+  const bool rounded = arithmetic_ == Arithmetic::sentencepiece;
+  const auto kept = [rounded](double sum) { return rounded ? static_cast<double>(static_cast<float>(sum)) : sum; };
   std::vector<Best> best(text.size() + 1);
-  best.back().score = 0;
-  for (std::size_t at = text.size(); at-- > 0;) {
-    if ((byte_at(text, at) & 0xC0) == 0x80) continue;
+  for (std::size_t at = 0; at < text.size();) {
     const std::size_t character = std::min(character_length(text[at]), text.size() - at);
-    best[at] = {best[at + character].score + unknown_score_, static_cast<std::uint32_t>(character), -1};
+    const double before = best[at].score;
+    // A sum is compared before it is rounded, as SentencePiece does it.
+    const auto offer = [&](std::size_t length, double score, std::int32_t id) {
+      Best& end = best[at + length];
+      if (end.begin == nowhere || score > end.score) end = {kept(score), static_cast<std::uint32_t>(at), id};
+    };
+    bool covered = false;
     each_prefix(text.substr(at), [&](const Piece& piece) {
-      const Best& rest = best[at + piece.bytes.size()];
-      const double score = rest.score + piece.score;
-      // A piece that ends inside a character leads nowhere.
-      if (rest.length == 0 && at + piece.bytes.size() != text.size()) return;
-      if (score >= best[at].score) best[at] = {score, static_cast<std::uint32_t>(piece.bytes.size()), piece.id};
+      offer(piece.bytes.size(), before + piece.score, piece.id);
+      covered = covered || piece.bytes.size() == character;
     });
+    if (!covered) offer(character, kept(before + kept(unknown_score_)), -1);
+    at += character;
   }
-  for (std::size_t at = 0; at < text.size(); at += best[at].length)
-    visit(text.substr(at, best[at].length), best[at].id);
+  std::vector<std::uint32_t> ends;
+  for (std::size_t end = text.size(); end > 0; end = best[end].begin) ends.push_back(static_cast<std::uint32_t>(end));
+  for (auto end = ends.rbegin(); end != ends.rend(); ++end)
+    visit(text.substr(best[*end].begin, *end - best[*end].begin), best[*end].id);
 }
 
 }  // namespace weft::text

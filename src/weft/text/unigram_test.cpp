@@ -40,9 +40,9 @@ TEST(Unigram, TheHighestSumWins) {
   EXPECT_TRUE(pieces_of(v, "").empty());
 }
 
-TEST(Unigram, OfEqualSumsTheLongerFirstPiece) {
+TEST(Unigram, OfEqualSumsTheLongerLastPiece) {
   const Vocabulary v = unigram_vocabulary({{"a", -1}, {"ab", -1}, {"b", -1}, {"bc", -1}, {"c", -1}});
-  EXPECT_THAT(pieces_of(v, "abc"), ElementsAre("ab", "c"));
+  EXPECT_THAT(pieces_of(v, "abc"), ElementsAre("a", "bc"));
 }
 
 TEST(Unigram, UnknownCharactersAreOneTokenOrBytes) {
