@@ -93,6 +93,43 @@ TEST(LayoutSteps, WhatIsNotFiniteBecomesANumber) {
   }
 }
 
+TEST(LayoutSteps, RowsOfFewBits) {
+  for (std::int64_t bits = 1; bits <= 8; ++bits)
+    for (const std::int64_t width : {1, 7, 64, 129}) {
+      const Attributes codes{{"head_dim", width}, {"bits", bits}};
+      Tensor x = random_tensor({5, 3 * width}, static_cast<std::uint64_t>(bits));
+      const auto values = x.mutable_values<float>();
+      std::fill_n(values.begin(), width, 0.0f);
+      for (std::int64_t i = width; i < 3 * width; ++i)  // halves of steps among them
+        values[static_cast<std::size_t>(i)] = std::nearbyint(4 * values[static_cast<std::size_t>(i)]) / 8;
+      for (std::int64_t i = 3 * width; i < 4 * width; ++i) values[static_cast<std::size_t>(i)] *= 1e-42f;
+      const StepProblem compress{"KvCompress", {x}, codes};
+      compress.check(test::Rule::exact);
+      StepProblem{"KvDecompress", {compress.reference({x})}, codes}.check(test::Rule::exact);
+      StepProblem{"KvCompress", {random_tensor({0, width})}, codes}.check(test::Rule::exact);
+    }
+}
+
+TEST(LayoutSteps, IndicesOfWholeNumbers) {
+  const std::int64_t wide[] = {0, -3, 2147483647, -2147483648};
+  const float whole[] = {0, -3, 16777216, 7};
+  StepProblem{"ToIndex", {Tensor::from(std::span<const std::int64_t>(wide), {4})}, {}}.check(test::Rule::exact);
+  StepProblem{"ToIndex", {Tensor::from(std::span<const float>(whole), {2, 2})}, {}}.check(test::Rule::exact);
+  const auto code_of = [](const Tensor& x) -> std::string {
+    try {
+      StepProblem{"ToIndex", {x}, {}}.run(supported_cpu_levels().back(), false, 1);
+    } catch (const Error& error) {
+      return error.code();
+    }
+    return "";
+  };
+  const float broken[] = {1.5f}, far[] = {3e9f};
+  const std::int64_t beyond[] = {2147483648};
+  EXPECT_EQ(code_of(Tensor::from(std::span<const float>(broken), {1})), "NonIntegralIndex");
+  EXPECT_EQ(code_of(Tensor::from(std::span<const float>(far), {1})), "IndexOutOfRange");
+  EXPECT_EQ(code_of(Tensor::from(std::span<const std::int64_t>(beyond), {1})), "IndexOutOfRange");
+}
+
 TEST(StridedWalk, MergesWhatIsCrossedEvenly) {
   StridedWalk<2> walk;
   walk.add(4, {30, 0});

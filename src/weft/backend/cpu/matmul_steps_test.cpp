@@ -64,13 +64,18 @@ TEST(MatMulSteps, EmptyOperands) {
 
 // A row of the result has the same bits, whatever stands above and below it.
 TEST(MatMulSteps, RowsDoNotDependOnTheOthers) {
-  const Tensor b = random_tensor({300, 70}, 2), many = random_tensor({65, 300}, 1);
-  const auto all = StepProblem{"MatMul", {many, b}, {}}.run(supported_cpu_levels().back(), false, 3);
-  for (const std::int64_t rows : {1, 3, 33}) {
-    const auto first = many.values<float>().first(static_cast<std::size_t>(rows * 300));
-    const auto some =
-        StepProblem{"MatMul", {Tensor::from(first, {rows, 300}), b}, {}}.run(supported_cpu_levels().back(), false, 1);
-    EXPECT_EQ(std::memcmp(some.bytes().data(), all.bytes().data(), some.byte_size()), 0) << rows;
+  for (const bool turned : {false, true}) {
+    const Tensor b = random_tensor(turned ? Sizes{70, 300} : Sizes{300, 70}, 2), many = random_tensor({65, 300}, 1);
+    const auto product = [&](const Tensor& a, int threads) {
+      return StepProblem{"MatMul", {a, b}, {{"transpose_b", turned}}}.run(supported_cpu_levels().back(), false,
+                                                                          threads);
+    };
+    const Tensor all = product(many, 3);
+    for (const std::int64_t rows : {1, 3, 33, 64}) {
+      const auto first = many.values<float>().first(static_cast<std::size_t>(rows * 300));
+      const Tensor some = product(Tensor::from(first, {rows, 300}), 1);
+      EXPECT_EQ(std::memcmp(some.bytes().data(), all.bytes().data(), some.byte_size()), 0) << rows;
+    }
   }
 }
 
