@@ -9,7 +9,7 @@ set -euo pipefail
 run_packages=(g++ make cmake ninja-build ccache pkg-config libfmt-dev libspdlog-dev nlohmann-json3-dev
   libtomlplusplus-dev libcli11-dev libpcre2-dev libutf8proc-dev libssl-dev libhwy-dev zlib1g-dev)
 test_packages=(libgtest-dev libgmock-dev clang-19 libclang-rt-19-dev clang-format-14 g++-aarch64-linux-gnu
-  python3 python3-numpy)
+  python3 python3-numpy python3-sentencepiece)
 bench_packages=(libbenchmark-dev nodejs npm python3 python3-numpy)
 
 die() {
