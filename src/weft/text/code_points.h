@@ -13,6 +13,7 @@ std::size_t count_code_points(std::string_view text);
 void append_utf8(std::string& out, char32_t c);
 std::string to_utf8(std::u32string_view text);
 
+constexpr bool is_ascii_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_white_space(char32_t c);  // the characters that Python's str.strip() removes
 bool is_letter(char32_t c);       // categories L*
 bool is_number(char32_t c);       // categories N*

@@ -13,7 +13,6 @@
 namespace weft::jinja {
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool starts_name(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || static_cast<unsigned char>(c) >= 0x80;
 }
@@ -199,7 +198,7 @@ class Lexer {
         }
       }
       const char c = source_[at_];
-      if (is_digit(c))
+      if (text::is_ascii_digit(c))
         read_number();
       else if (starts_name(c))
         read_name();
@@ -212,7 +211,7 @@ class Lexer {
 
   void read_name() {
     const std::size_t begin = at_;
-    while (at_ < source_.size() && (starts_name(source_[at_]) || is_digit(source_[at_]))) ++at_;
+    while (at_ < source_.size() && (starts_name(source_[at_]) || text::is_ascii_digit(source_[at_]))) ++at_;
     push(TokenType::name, source_.substr(begin, at_ - begin), begin);
   }
 
@@ -235,14 +234,18 @@ class Lexer {
     const int base = prefix == 'x' ? 16 : prefix == 'o' ? 8 : prefix == 'b' ? 2 : 10;
     if (base != 10) at_ += 2;
     std::string number = digits([&](char c) {
-      const int value = is_digit(c) ? c - '0' : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10 : 99;
+      const int value = text::is_ascii_digit(c)                  ? c - '0'
+                        : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10
+                                                                 : 99;
       return value < base;
     });
-    const auto digit_at = [&](std::size_t offset) { return offset < source_.size() && is_digit(source_[offset]); };
+    const auto digit_at = [&](std::size_t offset) {
+      return offset < source_.size() && text::is_ascii_digit(source_[offset]);
+    };
     bool real = false;
     if (base == 10 && digit_at(at_ + 1) && source_[at_] == '.' && (begin == 0 || source_[begin - 1] != '.')) {
       ++at_;
-      number += "." + digits(is_digit);
+      number += "." + digits(text::is_ascii_digit);
       real = true;
     }
     if (base == 10 && at_ < source_.size() && (source_[at_] | 0x20) == 'e') {
@@ -250,7 +253,7 @@ class Lexer {
       if (digit_at(at_ + 1 + sign)) {
         number += source_.substr(at_, 1 + sign);
         at_ += 1 + sign;
-        number += digits(is_digit);
+        number += digits(text::is_ascii_digit);
         real = true;
       }
     }

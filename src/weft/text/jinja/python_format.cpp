@@ -25,11 +25,9 @@ struct Spec {
 
 constexpr std::int64_t most_digits = 1000;
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 std::int64_t read_number(Run& run, std::string_view text, std::size_t& at) {
   std::int64_t number = 0;
-  for (; at < text.size() && is_digit(text[at]); ++at) {
+  for (; at < text.size() && text::is_ascii_digit(text[at]); ++at) {
     number = number * 10 + (text[at] - '0');
     if (number > 1 << 24) run.fail("the width or precision in a format is too large");
   }
@@ -262,7 +260,7 @@ class BraceFormatter {
         if (close == std::string_view::npos) run_.fail("a \"[\" in a format has no end");
         std::size_t at = end + 1;
         const std::string_view key = name.substr(at, close - at);
-        const bool number = !key.empty() && std::all_of(key.begin(), key.end(), is_digit);
+        const bool number = !key.empty() && std::all_of(key.begin(), key.end(), text::is_ascii_digit);
         value = item(run_, value, number ? Value(read_number(run_, name, at)) : Value(key));
         end = close + 1;
       }
@@ -273,7 +271,7 @@ class BraceFormatter {
 
   Value first_value(std::string_view name) {
     std::size_t at = 0;
-    const bool number = std::all_of(name.begin(), name.end(), is_digit);
+    const bool number = std::all_of(name.begin(), name.end(), text::is_ascii_digit);
     if (number) {
       const auto index = name.empty() ? automatic_++ : static_cast<std::size_t>(read_number(run_, name, at));
       if (index >= values_.positional.size()) run_.fail("the format needs more values than are given");
