@@ -192,7 +192,7 @@ class CompiledRuns(ProgramTest):
         self.model.tensors[at][3] = values.tobytes()
         self.ok("logits", self.write(), "--ids", "1,2", "-o", self.dir / "x.npy")
         self.refused("run", self.path, "--ids", "1,2", "-n", "1", "--temp", "0", "--check-nan", "--json",
-                     says=["RmsNorm", "layers.0.mlp.norm", "nan"])
+                     says=["FusedGatedMatMul", "layers.0.mlp.product", "nan", "rms norm"])
 
 
 class BadDotModels(ProgramTest):
