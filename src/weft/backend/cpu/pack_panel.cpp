@@ -134,10 +134,11 @@ void place_ternary(const Lane& to, const std::uint8_t* in) {
 template <auto place, int block_bytes>
 void pack_blocks(const PanelLayout& layout, const std::uint8_t* rows, std::size_t row_bytes, int count,
                  std::int64_t columns, std::uint8_t* panel) {
-  for (std::int64_t block = 0; block < columns / layout.record_values; ++block)
+  for (std::int64_t block = 0; block < columns / layout.record_values; ++block) {
+    std::uint8_t *scales = panel + layout.scales_at(block), *values = panel + layout.values_at(block);
     for (int lane = 0; lane < count; ++lane)
-      place(Lane{panel + layout.scales_at(block), panel + layout.values_at(block), lane},
-            rows + static_cast<std::size_t>(lane) * row_bytes + block * block_bytes);
+      place(Lane{scales, values, lane}, rows + static_cast<std::size_t>(lane) * row_bytes + block * block_bytes);
+  }
 }
 
 template <class T>
