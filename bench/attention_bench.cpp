@@ -24,7 +24,7 @@ struct Free {
 };
 using Bytes = std::unique_ptr<std::byte, Free>;
 Bytes aligned_bytes(std::int64_t count) {
-  constexpr std::size_t huge_page = std::size_t{2} << 20;  // as a session's keys and values have them
+  constexpr std::size_t huge_page = std::size_t{2} << 20;  // as the state store asks for keys and values
   const auto rounded = (static_cast<std::size_t>(count) + huge_page - 1) / huge_page * huge_page;
   Bytes bytes(static_cast<std::byte*>(std::aligned_alloc(huge_page, rounded)));
   ::madvise(bytes.get(), rounded, MADV_HUGEPAGE);

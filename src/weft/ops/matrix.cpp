@@ -1,4 +1,6 @@
 // Products and inverses of small matrices: Kron, MatrixInverse.
+#include "weft/ops/matrix.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -77,29 +79,6 @@ void infer_inverse(InferContext& context) {
   context.output(shape, context.dtype(0));
 }
 
-// Turns [a | inverse], n rows of 2n, from [A | I] to [I | A^-1] by elimination with partial pivoting. False: singular.
-bool invert(std::vector<double>& rows, std::size_t n) {
-  const std::size_t width = 2 * n;
-  for (std::size_t column = 0; column < n; ++column) {
-    std::size_t pivot = column;
-    for (std::size_t r = column + 1; r < n; ++r)
-      if (std::abs(rows[r * width + column]) > std::abs(rows[pivot * width + column])) pivot = r;
-    const double head = rows[pivot * width + column];
-    if (head == 0 || std::isnan(head)) return false;
-    if (pivot != column)
-      std::swap_ranges(rows.begin() + static_cast<std::ptrdiff_t>(pivot * width),
-                       rows.begin() + static_cast<std::ptrdiff_t>((pivot + 1) * width),
-                       rows.begin() + static_cast<std::ptrdiff_t>(column * width));
-    for (std::size_t k = column; k < width; ++k) rows[column * width + k] /= head;
-    for (std::size_t r = 0; r < n; ++r) {
-      const double factor = rows[r * width + column];
-      if (r == column || factor == 0) continue;
-      for (std::size_t k = column; k < width; ++k) rows[r * width + k] -= factor * rows[column * width + k];
-    }
-  }
-  return true;
-}
-
 void run_inverse(const KernelContext& context) {
   const Tensor& a = context.input(0);
   const std::int64_t n = a.dims().back();
@@ -114,7 +93,7 @@ void run_inverse(const KernelContext& context) {
             load_f64(a, matrix * n * n + static_cast<std::int64_t>(r) * n, std::span(rows).subspan(r * 2 * size, size));
             rows[r * 2 * size + size + r] = 1;
           }
-          if (!invert(rows, size))
+          if (!invert(rows.data(), n))
             fail(ErrorKind::invalid_argument, "SingularMatrix", context.where(),
                  "matrix {} of {} has no inverse: a pivot is 0 or NaN", matrix, dims_text(a.dims()));
           for (std::size_t r = 0; r < size; ++r)
@@ -151,4 +130,26 @@ const OpRegistration matrix_inverse{{
 }};
 
 }  // namespace
+
+bool invert(double* rows, std::int64_t n) {
+  const std::int64_t width = 2 * n;
+  for (std::int64_t column = 0; column < n; ++column) {
+    std::int64_t pivot = column;
+    for (std::int64_t r = column + 1; r < n; ++r)
+      if (std::abs(rows[r * width + column]) > std::abs(rows[pivot * width + column])) pivot = r;
+    const double head = rows[pivot * width + column];
+    if (head == 0 || std::isnan(head)) return false;
+    double* top = rows + column * width;
+    if (pivot != column) std::swap_ranges(top, top + width, rows + pivot * width);
+    for (std::int64_t k = column; k < width; ++k) top[k] /= head;
+    for (std::int64_t r = 0; r < n; ++r) {
+      double* row = rows + r * width;
+      const double factor = row[column];
+      if (r == column || factor == 0) continue;
+      for (std::int64_t k = column; k < width; ++k) row[k] -= factor * top[k];
+    }
+  }
+  return true;
+}
+
 }  // namespace weft::ops

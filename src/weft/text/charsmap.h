@@ -1,12 +1,11 @@
 // SentencePiece's precompiled character map: which byte strings of a text are replaced by which others. Its bytes are
-//   u32 little-endian            the size of the trie in bytes, a multiple of 4
-//   that many bytes              the trie of the keys, which hold no NUL: a double array of little-endian u32 units, as
-//   darts-clone lays it out the rest                     the replacements, UTF-8, each ended by a NUL
-// A unit holds in bits 0-7 the byte that leads to it, in bit 8 whether a key ends at it, in bits 10-30 an offset, which
-// is 256 times as much where bit 9 is set. The base of unit i is i ^ offset; the unit for the next byte b is at
-// base ^ b. Where a key ends, the unit at the base itself has bit 31 set and holds in the others where the replacement
-// starts. Units may be shared by keys with equal ends. (Sources: the public sources of SentencePiece, normalizer.cc,
-// and of darts-clone, darts.h.) Immutable; safe to share between threads.
+// a little-endian u32, the size of the trie in bytes, a multiple of 4; the trie of the keys, which hold no NUL, a
+// double array of little-endian u32 units as darts-clone lays it out; and up to the end the replacements, UTF-8, each
+// ended by a NUL. A unit holds in bits 0-7 the byte that leads to it, in bit 8 whether a key ends at it, in bits 10-30
+// an offset, which is 256 times as much where bit 9 is set. The base of unit i is i ^ offset; the unit for the next
+// byte b is at base ^ b. Where a key ends, the unit at the base itself has bit 31 set and holds in the others where the
+// replacement starts. Units may be shared by keys with equal ends. (Sources: the public sources of SentencePiece,
+// normalizer.cc, and of darts-clone, darts.h.) Immutable; safe to share between threads.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,6 @@
 // Products and inverses of f32 matrices that come with the run: MatMul, also with a weight that the rules of
 // lower_linear.cpp do not keep packed, Kron, MatrixInverse.
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <memory>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "weft/backend/cpu/vector_kernels.h"
 #include "weft/base/fail.h"
 #include "weft/base/thread_pool.h"
+#include "weft/ops/matrix.h"
 
 namespace weft::cpu {
 namespace {
@@ -304,7 +304,7 @@ void emit_kron(Lowering& lowering, std::int32_t index) {
 
 // --- MatrixInverse ------------------------------------------------------------------------------------------------
 
-// Elimination with partial pivoting in f64, the operations and their order those of the op's definition.
+// In f64, as the op's own kernel does it, in scratch instead of memory of its own.
 class InverseStep final : public lir::Step {
  public:
   InverseStep(Operand a, Operand y) : a_(std::move(a)), y_(std::move(y)) {}
@@ -322,7 +322,7 @@ class InverseStep final : public lir::Step {
           std::fill_n(row + n, n, 0.0);
           row[n + r] = 1;
         }
-        if (!eliminate(rows, n))
+        if (!ops::invert(rows, n))
           fail(ErrorKind::invalid_argument, "SingularMatrix", "", "matrix {} of {} has no inverse: a pivot is 0 or NaN",
                matrix, count);
         float* y = frame.data(y_) + matrix * n * n;
@@ -341,28 +341,6 @@ class InverseStep final : public lir::Step {
   }
 
  private:
-  // From [A | I], n rows of 2n, to [I | A^-1]. False: singular.
-  static bool eliminate(double* rows, std::int64_t n) {
-    const std::int64_t width = 2 * n;
-    for (std::int64_t column = 0; column < n; ++column) {
-      std::int64_t pivot = column;
-      for (std::int64_t r = column + 1; r < n; ++r)
-        if (std::abs(rows[r * width + column]) > std::abs(rows[pivot * width + column])) pivot = r;
-      const double head = rows[pivot * width + column];
-      if (head == 0 || std::isnan(head)) return false;
-      double* top = rows + column * width;
-      if (pivot != column) std::swap_ranges(top, top + width, rows + pivot * width);
-      for (std::int64_t k = column; k < width; ++k) top[k] /= head;
-      for (std::int64_t r = 0; r < n; ++r) {
-        double* row = rows + r * width;
-        const double factor = row[column];
-        if (r == column || factor == 0) continue;
-        for (std::int64_t k = column; k < width; ++k) row[k] -= factor * top[k];
-      }
-    }
-    return true;
-  }
-
   Operand a_, y_;
 };
 
